@@ -117,6 +117,8 @@ RESULTS = {
     "object_with_error": text('{"error": null, "rows": [1]}'),
     "ansi": {**text("\x1b]0;owned\x07\x1b[2Jgone \x9b31m\u202eevil"), "isError": True},
     "malformed_result": {"content": "no list"},
+    "bad_text": {"content": [{"type": "text", "text": 5}]},
+    "only_image": {"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]},
     "image": {
         "content": [
             {"type": "text", "text": "one"},
@@ -135,6 +137,11 @@ def call(request_id, params):
         threading.Thread(target=SPECIAL[name], args=(request_id, token), daemon=True).start()
     elif name == "error_protocol":
         send({"id": request_id, "error": {"code": -32603, "message": "database is locked"}})
+    elif name == "not_a_message":
+        send({"id": request_id, "error": "boom"})
+    elif name == "bad_progress":
+        send({"method": "notifications/progress", "params": {"progressToken": token, "progress": "\x1b[31mhalf"}})
+        send({"id": request_id, "result": text("done")})
     elif name == "silent":
         pass
     elif name == "env":
@@ -149,7 +156,7 @@ def call(request_id, params):
 
 def page(params):
     size, start = OPTIONS.get("page", 1_000), int((params or {}).get("cursor") or 0)
-    more = {"nextCursor": str(start + size)} if start + size < len(TOOLS) else {}
+    more = {"nextCursor": str(start + size)} if start + size < len(TOOLS) else OPTIONS.get("last_page", {})
     return {"tools": TOOLS[start : start + size], **more}
 
 
@@ -159,12 +166,10 @@ def answer(message):
         sys.stdout.write("a log line that is no message\n")
         capabilities = {"tools": {"listChanged": True}}
         info = {"name": "raw", "version": "1"}
-        send(
-            {
-                "id": request_id,
-                "result": {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": info},
-            }
-        )
+        result = {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": info}
+        send({"id": request_id, "result": {**result, **OPTIONS.get("initialize", {})}})
+    elif method == "tools/list" and "list_error" in OPTIONS:
+        send({"id": request_id, "error": OPTIONS["list_error"]})
     elif method == "tools/list":
         send({"id": request_id, "result": page(params)})
     elif method == "tools/call":

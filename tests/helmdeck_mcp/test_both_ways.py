@@ -87,6 +87,8 @@ def hostile():
         {"name": "notes__read_note", "description": "Read a note.", "inputSchema": {"type": "object"}},
         {"name": "flood", "description": "Return a report.", "inputSchema": {"type": "object"}},
         {"name": "crash", "description": "Stop.", "inputSchema": {"type": "object"}},
+        {"name": "image", "description": "Draw.", "inputSchema": {"type": "object"}},
+        {"name": "only_image", "description": "Draw.", "inputSchema": {"type": "object"}},
     ]
     return {"command": sys.executable, "args": ["-S", "-E", str(RAW_SERVER), json.dumps({"tools": tools})]}
 
@@ -162,3 +164,31 @@ def test_hostile_server_changes_no_tool_of_another_one_and_no_text_of_the_facade
     assert COMMAND in own["description"] and COMMAND not in json.dumps(other), "its text stays in its own entry"
     assert crashed.is_error and crashed.structured_content["error"]["cause"] == "connection_lost"
     assert read.structured_content["structured"] == {"title": "tea", "words": 3}
+
+
+@ERAS
+@pytest.mark.parametrize("is_facade", [False, True])
+def test_images_and_resources_of_a_server_pass_through_as_blocks(era, is_facade):
+    async def use(client):
+        if is_facade:
+            calls = [("helmdeck__call", {"name": f"hostile__{name}"}) for name in ("image", "only_image")]
+        else:
+            calls = [("hostile__image", {}), ("hostile__only_image", {})]
+        return [await client.call_tool(name, arguments) for name, arguments in calls]
+
+    mixed, alone = on_client(use, deck_of({"hostile": hostile()}), era=era, is_facade=is_facade)
+    assert [block.type for block in mixed.content] == ["text", "image", "resource"]
+    assert (mixed.content[0].text, mixed.content[1].data) == ("one\n\ntwo", "aGk=")
+    assert mixed.structured_content == {"text": "one\n\ntwo", "structured": {"width": 20}}
+    assert [block.type for block in alone.content] == ["image"] and alone.structured_content is None
+
+
+def test_text_of_a_failure_states_each_fact_once(urls):
+    async def use(client):
+        return await client.call_tool("notes__read_note", {"title": "milk"})
+
+    text = on_client(use, deck_of(urls)).content[0].text
+    assert text.startswith("notes__read_note failed: ") and "there is no note 'milk'" in text.splitlines()[0]
+    assert [text.count(part) for part in ("notes__read_note", "milk", "reports that it failed", "run it again")] == [
+        1
+    ] * 4

@@ -83,6 +83,9 @@ def _facts(cause: str, error: Exception, hint: str, next_action: str) -> dict[st
 
 def failure_text(tool: str, data: Mapping[str, Any]) -> str:
     """Return the failure as lines of text, for clients that show a model only text."""
-    lines = [f"{tool} failed: {data['message']}", f"cause: {data['cause']}"]
-    lines += [f"{label}: {data[key]}" for label, key in (("hint", "hint"), ("next", "next_action")) if data.get(key)]
+    # The message of a failed pack repeats its name, its detail, and sometimes the hint and the next action.
+    reason = data["detail"] if "pack" in data else data["message"]
+    lines = [f"{tool} failed: {reason}", f"cause: {data['cause']}"]
+    lines += [f"hint: {data['hint']}"] if data.get("hint") and data["hint"] != reason else []
+    lines += [f"next: {data['next_action']}"] if data.get("next_action") else []
     return "\n".join(lines)[: 2 * MAX_MESSAGE_CHARS]

@@ -19,6 +19,7 @@ from mcp.shared.exceptions import MCPError
 from helmdeck_core import CallLimits, Helmdeck, HelmdeckError, did_you_mean
 from helmdeck_core.cli import inline_json
 from helmdeck_mcp.server.changes import ToolChanges
+from helmdeck_mcp.server.content import result_of, text_block
 from helmdeck_mcp.server.entries import Tools
 from helmdeck_mcp.server.facade import SHOWN, facade_tools
 from helmdeck_mcp.server.failures import failure_data, failure_text
@@ -155,15 +156,13 @@ class _Handlers:
             call = ToolCall(
                 deck=self.deck, arguments=arguments, caller=_caller(context), progress=progress, limits=self.limits
             )
-            text = inline_json(dict(await tool.run(call)))
+            return result_of(json.loads(inline_json(dict(await tool.run(call)))))
         except Exception as exc:
             if not isinstance(exc, HelmdeckError):
                 logger.exception("the tool %r failed unexpectedly", params.name)
             data = json.loads(inline_json(failure_data(exc)))
-            return _result(failure_text(params.name, data), {"error": data}, is_error=True)
-        data = json.loads(text)
-        is_text = data.keys() == {"text"} and isinstance(data["text"], str)
-        return _result(data["text"] if is_text else text, data)
+            text = text_block(failure_text(params.name, data))
+            return types.CallToolResult(content=[text], structured_content={"error": data}, is_error=True)
 
     def resources(self) -> Sequence[Resource]:
         return sorted(RESOURCES, key=lambda resource: resource.name)
@@ -230,9 +229,3 @@ class _Handlers:
 
 def _caller(context: Context) -> str | None:
     return context.request.scope.get(CALLER_KEY) if context.request is not None else None
-
-
-def _result(text: str, structured: Mapping[str, Any], *, is_error: bool = False) -> types.CallToolResult:
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)], structured_content=structured, is_error=is_error
-    )
