@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 from helmdeck_core import CallLimits, CatalogSource, CatalogSourceFailed, ConfigError, PackError, PackErrorCode
-from helmdeck_mcp.client import messages, stdio_transport
+from helmdeck_mcp.client import connection, messages, stdio_transport
 from helmdeck_mcp.client.source import McpSource
 from helmdeck_testing import EventRecorder, make_deck, plugin_with
 
@@ -28,10 +28,11 @@ def tool(name, **fields):
     return {"name": name, "description": f"Runs {name}.", "inputSchema": {"type": "object"}, **fields}
 
 
-def raw(*tools, page=None, wait=None, **options):
+def raw(*tools, page=None, wait=None, behaviour=None, **options):
     """The options of a raw server with these tools, by name or as a whole."""
     listed = [tool(each) if isinstance(each, str) else each for each in tools]
     argument = {"tools": listed, **({"page": page} if page else {}), **({"wait": str(wait)} if wait else {})}
+    argument |= behaviour or {}
     # -S and -E: without site-packages it starts in a few milliseconds.
     return {"command": sys.executable, "args": ["-S", "-E", str(RAW_SERVER), json.dumps(argument)], **options}
 
@@ -157,7 +158,53 @@ def test_malformed_tools_are_left_out_and_cost_no_other_tool(deck_of):
     )  # fmt: skip
     assert ids(deck) == ["s__no_tool_" + ids(deck)[0][-6:], "s__good"]
     (event,) = recorder.of(CatalogSourceFailed)
-    assert "s: 6 tools are malformed" in event.detail
+    assert "s: 6 tools left out (malformed" in event.detail and event.detail.endswith(
+        "one without a name, 'no_schema', 'text', …"
+    )
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array"}, {"type": 5}, {"type": ["object", "null"]}, {"properties": ["a"]}, {"properties": {"a": "string"}},
+        {"type": "object", "required": "a"}, {"type": "object", "required": [1]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_tool_whose_schema_is_not_one_of_objects_is_left_out_alone(deck_of, schema):
+    deck = deck_of(s=raw(tool("odd", inputSchema=schema), tool("any", inputSchema={"properties": {"a": True}}), "good"))
+    assert ids(deck) == ["s__any", "s__good"]
+    assert deck.open_sources["mcp"].status()[0][2].endswith("the name of another): 'odd'")
+
+
+def test_a_tool_that_runs_only_as_a_task_is_left_out_with_its_reason(deck_of):
+    deck = deck_of(
+        s=raw(
+            tool("research", execution={"taskSupport": "required"}), tool("add", execution={"taskSupport": "optional"})
+        )
+    )
+    assert ids(deck) == ["s__add"]
+    assert deck.open_sources["mcp"].status()[0][2] == (
+        "1 tool left out (run as tasks only, which Helmdeck does not support): 'research'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "problem"),
+    [
+        ({"list_error": {"code": -32603, "message": "locked"}}, "it answered with an error: locked"),
+        ({"list_error": {"code": -32601, "message": "?"}, "initialize": {"capabilities": {}}}, "it has no tools"),
+        (
+            {"initialize": {"protocolVersion": None}},
+            "its answer does not have the form of the protocol: protocolVersion: Input should be a valid string",
+        ),
+        ({"initialize": {"protocolVersion": "1999-01-01"}}, "Unsupported protocol version from the server: 1999-01-01"),
+    ],
+)
+def test_a_server_that_lists_nothing_is_a_problem_in_one_line(deck_of, behaviour, problem):
+    deck = deck_of(s=raw("good", behaviour=behaviour))
+    assert ids(deck) == []
+    assert deck.open_sources["mcp"].status() == (("s", 0, problem),)
 
 
 def test_a_list_that_cannot_be_read_fails_at_once(deck_of):
@@ -172,11 +219,20 @@ def test_a_list_that_cannot_be_read_fails_at_once(deck_of):
 def test_all_pages_are_read_up_to_the_maximum(deck_of):
     names = [f"t{number}" for number in range(25)]
     assert len(ids(deck_of(s=raw(*names, page=4)))) == 25
+    deck = deck_of(s=raw(*names, behaviour={"last_page": {"nextCursor": ""}}))
+    assert (len(ids(deck)), deck.open_sources["mcp"].status()[0][2]) == (25, "")
     deck = deck_of(s=raw(*names, page=4, max_tools=10))
     assert len(ids(deck)) == 10
     assert deck.open_sources["mcp"].status() == (
         ("s", 10, "it has more than 10 tools; the others are left out (max_tools)"),
     )
+
+
+def test_pages_that_are_left_out_are_a_problem(deck_of, monkeypatch):
+    monkeypatch.setattr(connection, "MAX_PAGES", 3)
+    deck = deck_of(s=raw(*"abcde", page=1))
+    assert ids(deck) == ["s__a", "s__b", "s__c"]
+    assert deck.open_sources["mcp"].status()[0][2].startswith("its list of tools has more than 3 pages")
 
 
 def test_a_tool_of_a_server_cannot_replace_an_entry_of_another_source(deck_of, tmp_path):
@@ -325,6 +381,7 @@ def tools():
     names = [
         "error_message", "error_arguments", "error_text", "error_object", "error_protocol", "text_with_error",
         "object_with_error", "ansi", "malformed_result", "image", "leak", "env", "echo", "asks_back", "flood",
+        "not_a_message", "bad_text", "bad_progress",
     ]  # fmt: skip
     needs_n = tool("strict", inputSchema={"type": "object", "properties": {"n": {"type": "integer"}}})
     lying = tool("lying", outputSchema={"type": "object", "required": ["never"]})
@@ -343,6 +400,8 @@ def tools():
         ("error_text", "tool_error", "handler_failed", "Only SELECT queries are allowed"),
         ("error_object", "tool_error", "handler_failed", "no such page"),
         ("error_protocol", "protocol_error", "handler_failed", "database is locked"),
+        ("not_a_message", "invalid_result", "invalid_output", "the answer is not a valid message"),
+        ("bad_text", "invalid_result", "invalid_output", "content.0.TextContent.text: Input should be a valid string"),
         ("malformed_result", "invalid_result", "invalid_output", "does not have the form"),
     ],
 )
@@ -388,6 +447,11 @@ def test_arguments_are_checked_before_the_call(tools):
 
 def test_an_output_schema_of_a_server_costs_no_result(tools):
     assert tools.run("s__lying", {}) == {"text": "{}"}
+
+
+def test_invalid_notifications_of_a_server_are_written_nowhere(tools, capfd):
+    assert tools.run("s__bad_progress", {}, progress=print) == {"text": "done"}
+    assert "half" not in "".join(capfd.readouterr())
 
 
 def test_requests_for_a_model_are_declined(tools):

@@ -1,6 +1,8 @@
 """MCP servers over HTTP, made with the official library, in both eras of the protocol."""
 
+import asyncio
 import contextlib
+import json
 import queue
 import socket
 import threading
@@ -10,6 +12,7 @@ import pytest
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
+import httpx2
 import uvicorn
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -19,6 +22,8 @@ from pydantic import BaseModel
 from starlette.responses import PlainTextResponse
 
 from helmdeck_core import CatalogSource, PackError
+from helmdeck_mcp.client import http_transport
+from helmdeck_mcp.client.messages import SESSION_LOST
 from helmdeck_mcp.client.source import McpSource
 from helmdeck_testing import make_deck, plugin_with
 
@@ -147,8 +152,9 @@ def test_a_wrong_token_is_a_problem_of_the_server(url):
     with make_deck(config={"catalog": {"sources": [], "mcp": {"demo": server}}}) as made:
         assert len(made.catalog) == 0
         ((_, _, problem),) = made.open_sources["mcp"].status()
-    assert problem
-    assert "wr0ng" not in problem
+    assert problem == (
+        "it answered with an error: HTTP 401 Unauthorized; check the credentials in headers; a secret is env:NAME or file:PATH"
+    )
 
 
 @pytest.mark.parametrize("protocol", ["auto", "legacy"])
@@ -170,3 +176,50 @@ def test_a_server_that_was_restarted_is_connected_again(monkeypatch, protocol):
         assert lost.value.to_dict()["cause"] in ("connection_lost", "server_down")
         stack.enter_context(serving(port))
         assert deck.run("demo__weather", {"city": "Oslo"})["structured"]["celsius"] == 21.5
+
+
+@pytest.mark.parametrize("protocol", ["auto", "legacy"])
+def test_a_server_that_was_restarted_between_two_calls_costs_none_of_them(monkeypatch, protocol):
+    monkeypatch.setenv("TEST_MCP_TOKEN", TOKEN)
+    with contextlib.ExitStack() as stack:
+        first = contextlib.ExitStack()
+        port = first.enter_context(serving())
+        headers = {"Authorization": "Bearer env:TEST_MCP_TOKEN"}
+        options = {"url": f"http://127.0.0.1:{port}/mcp", "headers": headers, "protocol": protocol}
+        deck = stack.enter_context(make_deck(config={"catalog": {"sources": [], "mcp": {"demo": options}}}))
+        assert deck.run("demo__flood", {"megabytes": 0})
+        first.close()
+        stack.enter_context(serving(port))
+        for _ in range(2):
+            assert deck.run("demo__weather", {"city": "Oslo"})["structured"]["celsius"] == 21.5
+
+
+NOT_FOUND = {"code": -32601, "message": "unknown method"}
+NO_SESSION = {"code": -32000, "message": "Bad Request: No valid session ID provided"}
+LOST = (SESSION_LOST, "the server ended the session")
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "has_session", "expected"),
+    [
+        (404, {"code": -32600, "message": "Session not found"}, True, LOST),
+        (404, None, True, LOST),
+        (400, NO_SESSION, True, LOST),
+        (400, NO_SESSION, False, (-32000, NO_SESSION["message"])),
+        (404, NOT_FOUND, True, (-32601, "unknown method")),
+        (404, None, False, (-32601, "HTTP 404 Not Found; check its URL")),
+        (400, {"code": -32602, "message": "invalid"}, True, (-32602, "invalid")),
+        (503, None, True, (-32603, "HTTP 503 Service Unavailable")),
+    ],
+)
+def test_refusals_over_http_name_their_status_or_the_end_of_the_session(status, error, has_session, expected):
+    content = (
+        b"<html>refused</html>"
+        if error is None
+        else json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+    )
+    response = httpx2.Response(status, stream=http_transport._Bounded(httpx2.ByteStream(content), 10_000))
+    request = httpx2.Request("POST", "http://127.0.0.1/mcp", headers={"mcp-session-id": "s1"} if has_session else {})
+    explained = asyncio.run(http_transport._explained(request, response))
+    body = json.loads(explained.content)
+    assert (explained.status_code, body["error"]["code"], body["error"]["message"]) == (status, *expected)

@@ -18,7 +18,7 @@ from helmdeck_core import Catalog, Secrets, quoted
 from helmdeck_mcp.client.entries import catalog_of, clean_text
 from helmdeck_mcp.client.failures import ToolError, tool_error
 from helmdeck_mcp.client.http_transport import TOO_LARGE_TEXTS, http_streams
-from helmdeck_mcp.client.messages import RAW_KEY, TOO_LARGE
+from helmdeck_mcp.client.messages import RAW_KEY, SESSION_LOST, TOO_LARGE, UNREADABLE
 from helmdeck_mcp.client.options import MissingSecretError, ServerOptions, resolved, secrets_of
 from helmdeck_mcp.client.results import failure_of, output_of
 from helmdeck_mcp.client.stdio_transport import ProcessEnd, process_streams
@@ -42,7 +42,8 @@ KEEP_PAUSE_S = 60.0
 MAX_PAGES = 100
 MAX_SHOWN_CHARS = 500
 _jitter = random.Random()  # noqa: S311 - of its own, so that no seed of the application changes or is changed by it
-logging.getLogger("mcp").addHandler(logging.NullHandler())  # it would write what servers send to standard error
+for _name in ("mcp", "client"):  # the library would write what servers send to standard error
+    logging.getLogger(_name).addHandler(logging.NullHandler())
 
 
 class ServerConnection:
@@ -174,17 +175,33 @@ class ServerConnection:
 
     async def _list(self, client: Client) -> None:
         tools: list[Mapping[str, Any]] = []
-        cursor: str | None = None
-        for _ in range(MAX_PAGES):
-            async with asyncio.timeout(self._options.call_timeout_s):
-                page = await client.list_tools(cursor=cursor)
+        cursors: list[str | None] = [None]  # of the pages so far
+        while True:
+            try:
+                async with asyncio.timeout(self._options.call_timeout_s):
+                    page = await client.list_tools(cursor=cursors[-1])
+            except MCPError as exc:
+                if exc.code != types.METHOD_NOT_FOUND or self._has_tools(client):
+                    raise
+                self._set(Catalog(), "it has no tools")  # but resources or prompts, which are not used
+                return
             tools += [(tool.meta or {}).get(RAW_KEY) or {} for tool in page.tools]
-            if page.next_cursor is None or page.next_cursor == cursor or len(tools) > self._options.max_tools:
+            cursor = page.next_cursor or None  # some servers send an empty cursor with the last page
+            if cursor in cursors or len(tools) > self._options.max_tools or len(cursors) == MAX_PAGES:
                 break
-            cursor = page.next_cursor
+            cursors.append(cursor)
         catalog, self._names, problems = catalog_of(self.name, tools, self._options.max_tools)
+        if cursor is not None and len(tools) <= self._options.max_tools:
+            problems.append(
+                f"its list of tools has more than {len(cursors)} pages, or repeats them; the rest is left out"
+            )
         self._set(catalog, "; ".join(problems))
         await self._keep_list()
+
+    @staticmethod
+    def _has_tools(client: Client) -> bool:
+        """Whether a server announces tools."""
+        return client.server_capabilities is not None and client.server_capabilities.tools is not None
 
     async def _keep_list(self) -> None:
         """Keep the list for other processes; not each one of a server that changes it all the time."""
@@ -227,10 +244,16 @@ class ServerConnection:
                 return self.quote(f"the program {options.command!r} or its working directory does not exist{hint}")
             case MissingSecretError():
                 return str(exc)
+            case OSError() if options.command is not None and exc.strerror and exc.filename:
+                return self.quote(f"{exc.filename!r} cannot be started: {exc.strerror}")
             case TimeoutError():
                 return "it does not answer"
+            case MCPError() if exc.code == UNREADABLE:
+                return self.quote(exc.message)
             case MCPError():
-                return self.quote(exc.message) or "an error without a message"
+                return f"it answered with an error: {self.quote(exc.message) or '(no message)'}"
+            case pydantic.ValidationError():
+                return self.quote(f"its answer does not have the form of the protocol: {_first_problem(exc)}")
         text = str(exc) or type(exc).__name__
         return self.quote(f"cannot connect to {options.url}: {text}" if options.url else text)
 
@@ -244,6 +267,14 @@ class ServerConnection:
         self, entry_id: str, arguments: Mapping[str, Any], progress: Callable[[str], None]
     ) -> dict[str, Any] | ToolError:
         """Call a tool; return its output, or its failure."""
+        try:
+            return await self._call(entry_id, arguments, progress)
+        except _SessionLostError:  # the server did nothing, so that the call is made again with another session
+            return await self._call(entry_id, arguments, progress, is_last=True)
+
+    async def _call(
+        self, entry_id: str, arguments: Mapping[str, Any], progress: Callable[[str], None], *, is_last: bool = False
+    ) -> dict[str, Any] | ToolError:
         if self._client is None:  # it may be on its way; a first attempt that failed is not waited for again
             ready = self._is_connected if self.is_settled.is_set() else self.is_settled
             with contextlib.suppress(TimeoutError):
@@ -262,8 +293,14 @@ class ServerConnection:
                 return tool_error(entry_id, "timeout", f"the tool did not answer within {limit_s:g} s")
             result = calling.result()
         except MCPError as exc:
+            if exc.code == SESSION_LOST and not is_last:
+                self._lose()
+                raise _SessionLostError from None
             return self._protocol_failure(entry_id, exc)
-        except (pydantic.ValidationError, ValueError):
+        except pydantic.ValidationError as exc:
+            detail = f"the answer does not have the form of a tool result: {_first_problem(exc)}"
+            return tool_error(entry_id, "invalid_result", self.quote(detail))
+        except ValueError:
             return tool_error(entry_id, "invalid_result", "the answer does not have the form of a tool result")
         except Exception as exc:
             self._lose()
@@ -277,11 +314,13 @@ class ServerConnection:
         if exc.code == TOO_LARGE or (self._options.url and any(text in exc.message for text in TOO_LARGE_TEXTS)):
             limit = self._options.max_result_bytes
             return tool_error(entry_id, "result_too_large", f"the answer has more than {limit:,} bytes")
+        if exc.code == UNREADABLE:
+            return tool_error(entry_id, "invalid_result", detail)
         if exc.code == types.INVALID_PARAMS:
             return tool_error(entry_id, "invalid_arguments", detail)
         if exc.code == types.REQUEST_TIMEOUT:
             return tool_error(entry_id, "timeout", detail)
-        if exc.code == types.CONNECTION_CLOSED or "Session terminated" in detail:
+        if exc.code in (types.CONNECTION_CLOSED, SESSION_LOST):
             self._lose()
             return tool_error(entry_id, "connection_lost", self._with_end(detail, is_closed=True))
         if any(word in detail.casefold() for word in ("sampling not supported", "elicitation not supported")):
@@ -296,6 +335,10 @@ class ServerConnection:
         return report
 
 
+class _SessionLostError(Exception):
+    """A call was refused because its session has ended."""
+
+
 def _retrieve(task: asyncio.Task[Any]) -> None:
     """Take the exception of a task that nothing waits for, so that asyncio does not log it."""
     if not task.cancelled():
@@ -306,6 +349,11 @@ def _single(exc: BaseException) -> BaseException:
     while isinstance(exc, BaseExceptionGroup):
         exc = exc.exceptions[0]
     return exc
+
+
+def _first_problem(exc: pydantic.ValidationError) -> str:
+    first = exc.errors(include_url=False, include_context=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def _is_closed(exc: BaseException) -> bool:

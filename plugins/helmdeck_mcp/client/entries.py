@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from helmdeck_cli import counted
 from helmdeck_core import Catalog, Entry, EntryKind
 
 SEPARATOR = "__"
@@ -20,6 +21,7 @@ MAX_ID_CHARS = 64
 MAX_DESCRIPTION_CHARS = 4_000
 MAX_SCHEMA_BYTES = 64_000
 MAX_NESTING = 64
+MAX_SHOWN_NAMES = 3
 
 _HASH_CHARS = 6
 _NOT_IN_IDS = re.compile(r"[^A-Za-z0-9_-]", re.ASCII)
@@ -66,26 +68,48 @@ def catalog_of(
     entries: dict[str, Entry] = {}
     names: dict[str, str] = {}
     problems: list[str] = []
-    malformed = 0
+    malformed: list[str] = []
+    tasks: list[str] = []
     for number, tool in enumerate(tools):
         if number >= limit:
             problems.append(f"it has more than {limit} tools; the others are left out (max_tools)")
             break
         data = entry_data(server, tool)
         if data is None or data["name"] in entries:
-            malformed += 1
+            malformed.append(_shown_name(tool))
+            continue
+        if _needs_task(tool):
+            tasks.append(_shown_name(tool))
             continue
         entries[data["name"]] = Entry(EntryKind.PACK, data["name"], data, f"mcp.{server}")
         names[data["name"]] = tool["name"]
     if malformed:
-        problems.append(f"{malformed} tools are malformed, too large, or have the name of another; they are left out")
+        problems.append(_left_out(malformed, "malformed, too large, or with the name of another"))
+    if tasks:
+        problems.append(_left_out(tasks, "run as tasks only, which Helmdeck does not support"))
     return Catalog(entries.values()), names, problems
+
+
+def _left_out(names: list[str], reason: str) -> str:
+    shown = ", ".join(names[:MAX_SHOWN_NAMES]) + (", …" if len(names) > MAX_SHOWN_NAMES else "")
+    return f"{counted(len(names), 'tool')} left out ({reason}): {shown}"
+
+
+def _shown_name(tool: Mapping[str, Any]) -> str:
+    name = tool.get("name")
+    return repr(clean_text(name, MAX_ID_CHARS)) if isinstance(name, str) else "one without a name"
+
+
+def _needs_task(tool: Mapping[str, Any]) -> bool:
+    """Whether a call without a task is refused, as a tool of the protocol version 2025-11-25 may require."""
+    execution = tool.get("execution")
+    return isinstance(execution, Mapping) and execution.get("taskSupport") == "required"
 
 
 def entry_data(server: str, tool: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the entry of one tool; ``None`` for a tool that cannot be used."""
     name, schema = tool.get("name"), tool.get("inputSchema")
-    if not isinstance(name, str) or not name.strip() or not isinstance(schema, Mapping):
+    if not isinstance(name, str) or not name.strip() or not _is_of_objects(schema):
         return None
     description = tool.get("description")
     data: dict[str, Any] = {
@@ -109,6 +133,19 @@ def entry_data(server: str, tool: Mapping[str, Any]) -> dict[str, Any] | None:
     except (ValueError, TypeError, RecursionError):
         return None
     return data
+
+
+def _is_of_objects(schema: object) -> bool:
+    """Whether a schema has the form that the protocol requires; clients and providers reject a whole list for another one."""
+    if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
+        return False
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    return (
+        isinstance(properties, Mapping)
+        and all(isinstance(each, (Mapping, bool)) for each in properties.values())
+        and isinstance(required, list)
+        and all(isinstance(each, str) for each in required)
+    )
 
 
 def _cleaned(value: Any, levels: int) -> Any:

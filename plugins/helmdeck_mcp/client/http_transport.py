@@ -7,9 +7,11 @@ from contextlib import asynccontextmanager
 from typing import Any, Self
 
 import httpx2
+import msgspec
+from mcp import types
 from mcp.client.streamable_http import streamable_http_client
 
-from helmdeck_mcp.client.messages import Thinner, tolerant
+from helmdeck_mcp.client.messages import SESSION_LOST, Thinner, tolerant
 
 CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 300.0
@@ -52,10 +54,73 @@ class _BoundedTransport(httpx2.AsyncBaseTransport):
         response.headers.pop("content-encoding", None)
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _Bounded(response.stream, self._limit)
-        return response
+        return (
+            await _explained(request, response)
+            if response.status_code >= 400 and request.method == "POST"
+            else response
+        )
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+class _Error(msgspec.Struct):
+    code: int
+    message: str
+
+
+class _ErrorBody(msgspec.Struct):
+    error: _Error
+
+
+ADVICE = {
+    401: "; check the credentials in headers; a secret is env:NAME or file:PATH",
+    403: "; check the credentials in headers",
+    404: "; check its URL",
+    405: "; check its URL, which must be that of streamable HTTP, and not of the former transport with /sse",
+}
+
+
+async def _explained(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+    """Return the response of a request that was refused with an error of the protocol as its body.
+
+    The library shows no status, and does not see in every form of refusal that a session has ended.
+    """
+    body, status = await _read(response), response.status_code
+    try:
+        error = msgspec.json.decode(body, type=_ErrorBody).error
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        error = None
+    if "mcp-session-id" in request.headers and _ends_session(status, error):
+        code, text = SESSION_LOST, "the server ended the session"
+    elif error is not None:
+        return httpx2.Response(status, headers=_JSON, content=body)
+    else:
+        code = types.METHOD_NOT_FOUND if status == 404 else types.INTERNAL_ERROR  # the codes of the library
+        text = f"HTTP {status} {response.reason_phrase}".strip() + ADVICE.get(status, "")
+    content = msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}})
+    return httpx2.Response(status, headers=_JSON, content=content)
+
+
+_JSON = {"content-type": "application/json"}
+
+
+async def _read(response: httpx2.Response) -> bytes:
+    stream = response.stream
+    assert isinstance(stream, httpx2.AsyncByteStream)
+    try:
+        return b"".join([chunk async for chunk in stream])
+    except httpx2.StreamError:  # too large
+        return b""
+    finally:
+        await stream.aclose()
+
+
+def _ends_session(status: int, error: _Error | None) -> bool:
+    """Whether a session does not exist any more. The protocol has 404 for it; some servers answer 400 and name the session."""
+    if status == 404:
+        return error is None or error.code != types.METHOD_NOT_FOUND
+    return status == 400 and error is not None and "session" in error.message.casefold()
 
 
 class _TolerantStream:

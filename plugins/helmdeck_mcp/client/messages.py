@@ -16,6 +16,12 @@ RAW_KEY = "helmdeck.raw"
 TOO_LARGE = -32_000_413
 """Error code for an answer of the server that was not read."""
 
+UNREADABLE = -32_000_422
+"""Error code for an answer of the server that is not a message."""
+
+SESSION_LOST = -32_000_404
+"""Error code for a request that a server refused because its session has ended."""
+
 PROGRESS_PAUSE_S = 0.1
 """Seconds between two reports of progress of one call; those between them are dropped."""
 
@@ -23,6 +29,9 @@ MAX_TOKENS = 1_000
 
 MAX_TOOL_BYTES = 200_000
 """A larger tool is malformed; the pages of a list together are not limited."""
+
+MAX_NAME_CHARS = 200
+"""Of the name of a tool that is too large."""
 
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,18})')
 _KEPT_BYTES = 512
@@ -118,12 +127,18 @@ def tolerant(message: Any) -> Any:
 
 
 def _valid_tool(tool: object) -> dict[str, Any]:
-    if not _is_small(tool):
-        tool = None
     name = tool.get("name") if isinstance(tool, Mapping) else None
+    if not _is_small(tool):
+        tool = {"name": name[:MAX_NAME_CHARS]} if isinstance(name, str) else None
     schema = tool.get("inputSchema") if isinstance(tool, Mapping) else None
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
     return {
         "name": name if isinstance(name, str) else "malformed",
-        "inputSchema": {**(schema if isinstance(schema, Mapping) else {}), "type": "object"},
+        # The library looks for arguments that are sent as headers, which are among the properties.
+        "inputSchema": {"type": "object", "properties": properties if _is_object_of_objects(properties) else {}},
         "_meta": {RAW_KEY: tool if isinstance(tool, Mapping) else {}},
     }
+
+
+def _is_object_of_objects(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(each, Mapping) for each in value.values())

@@ -94,6 +94,8 @@ class McpSource:
                 await server.is_settled.wait()
                 return
         server.problem = f"not ready after {timeout_s:g} s; its tools are added when they arrive"
+        if self._options[server.name].protocol == "auto":
+            server.problem += '; if they never do, try protocol = "legacy"'
         self._settings.warn(f"{server.name}: {server.problem}")
 
     def _tools(self, name: str) -> ServerConnection | KnownTools:

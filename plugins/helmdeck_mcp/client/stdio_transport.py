@@ -16,7 +16,7 @@ from mcp import types
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
-from helmdeck_mcp.client.messages import TOO_LARGE, LongLine, Thinner, read_lines, request_id_of, tolerant
+from helmdeck_mcp.client.messages import TOO_LARGE, UNREADABLE, LongLine, Thinner, read_lines, request_id_of, tolerant
 
 EXIT_GRACE_S = 1.0
 """Seconds until a process must have ended after its input is closed, and again after SIGTERM."""
@@ -189,7 +189,7 @@ def _message(line: bytes | LongLine, limit: int) -> SessionMessage | None:
     try:
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
-        return _error(request_id_of(line), types.PARSE_ERROR, "the answer is not a valid message")
+        return _error(request_id_of(line), UNREADABLE, "the answer is not a valid message")
     return tolerant(SessionMessage(message))  # type: ignore[no-any-return]
 
 
