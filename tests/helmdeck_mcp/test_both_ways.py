@@ -192,3 +192,18 @@ def test_text_of_a_failure_states_each_fact_once(urls):
     assert [text.count(part) for part in ("notes__read_note", "milk", "reports that it failed", "run it again")] == [
         1
     ] * 4
+
+
+@pytest.mark.parametrize("is_facade", [False, True])
+def test_a_tool_of_a_server_that_is_down_is_answered_with_the_problem_of_the_server(is_facade):
+    async def use(client):
+        name = "helmdeck__call" if is_facade else "gone__find"
+        return await client.call_tool(name, {"name": "gone__find"} if is_facade else {})
+
+    servers = {"gone": {"command": sys.executable, "args": ["-c", "raise SystemExit('no licence')"]}}
+    result = on_client(use, deck_of(servers), is_facade=is_facade)
+    error = result.structured_content["error"]
+    assert (
+        "the server 'gone': its process ended with exit code 1" in error["message"] and "no licence" in error["message"]
+    )
+    assert error["next_action"].startswith("try again later") and "likely" not in error

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from helmdeck_core import Catalog, Entry, EntryKind, Helmdeck, HelmdeckError, Pack
+from helmdeck_mcp.client.entries import SEPARATOR
 from helmdeck_mcp.server.failures import UnknownTool
 from helmdeck_mcp.server.tools import MAX_NAME_CHARS, Tool, ToolCall, own_tools
 
@@ -124,10 +125,11 @@ class Tools:
         except HelmdeckError:
             ranked = []
         likely = [tools.wire_names.get(each, each) for each in ranked]
+        problem = server_problem(self.deck, name)
         if not self.facade:
             listed = set(tools.names)
-            return UnknownTool(name, tools.names, [each for each in likely if each in listed])
-        return UnknownTool(name, [*self.facade, *tools.entries], likely, next_action=SEARCH_FIRST)
+            return UnknownTool(name, tools.names, [each for each in likely if each in listed], problem=problem)
+        return UnknownTool(name, [*self.facade, *tools.entries], likely, next_action=SEARCH_FIRST, problem=problem)
 
     def _id_of(self, name: str) -> str:
         entry = self.current().entry(name)
@@ -172,6 +174,16 @@ def connect_sources(deck: Helmdeck) -> None:
     sources: Mapping[str, object] = getattr(deck, "open_sources", {})
     for source in list(sources.values()):
         getattr(source, "connect", lambda: None)()
+
+
+def server_problem(deck: Helmdeck, name: str) -> str:
+    """Return why the server that the name of a tool begins with has none, or not all; empty if nothing is wrong with it."""
+    sources: Mapping[str, object] = getattr(deck, "open_sources", {})
+    for source in list(sources.values()):
+        for server, _, problem in getattr(source, "status", tuple)():
+            if problem and name.startswith(f"{server}{SEPARATOR}"):
+                return f"the server {server!r}: {problem}"
+    return ""
 
 
 def is_runnable(deck: Helmdeck, entry: Entry) -> bool:

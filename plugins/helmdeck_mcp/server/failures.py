@@ -22,6 +22,9 @@ MAX_MESSAGE_CHARS = 4_000
 CALL_A_LISTED_TOOL = "call a tool that tools/list shows"
 
 
+CHECK_THE_SERVER = "try again later, or ask the operator to check the server; `helmdeck doctor` shows its state"
+
+
 class UnknownTool(HelmdeckError):
     """A tool name that does not exist.
 
@@ -29,15 +32,22 @@ class UnknownTool(HelmdeckError):
     :param known: all names that the client can see.
     :param likely: names that the ranker finds for the words of the unknown one.
     :param next_action: where the client sees the names that exist.
+    :param problem: of the server that the name belongs to, whose tools are missing for it.
     """
 
     def __init__(
-        self, name: str, known: Iterable[str], likely: Iterable[str] = (), *, next_action: str = CALL_A_LISTED_TOOL
+        self,
+        name: str,
+        known: Iterable[str],
+        likely: Iterable[str] = (),
+        *,
+        next_action: str = CALL_A_LISTED_TOOL,
+        problem: str = "",
     ) -> None:
         self.name = name
-        self.likely: tuple[str, ...] = tuple(likely)
-        self.next_action = next_action
-        super().__init__(f"there is no tool {name!r}{did_you_mean(name, known)}")
+        self.likely: tuple[str, ...] = () if problem else tuple(likely)
+        self.next_action = CHECK_THE_SERVER if problem else next_action
+        super().__init__(f"there is no tool {name!r}{f': {problem}' if problem else did_you_mean(name, known)}")
 
 
 def failure_data(error: Exception) -> dict[str, Any]:
