@@ -135,6 +135,8 @@ def call(request_id, params):
     name, token = params["name"], (params.get("_meta") or {}).get("progressToken")
     if name in SPECIAL:
         threading.Thread(target=SPECIAL[name], args=(request_id, token), daemon=True).start()
+    elif "call_error" in OPTIONS:
+        send({"id": request_id, "error": OPTIONS["call_error"]})
     elif name == "error_protocol":
         send({"id": request_id, "error": {"code": -32603, "message": "database is locked"}})
     elif name == "not_a_message":

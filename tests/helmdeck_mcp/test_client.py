@@ -17,6 +17,7 @@ pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 from helmdeck_core import CallLimits, CatalogSource, CatalogSourceFailed, ConfigError, PackError, PackErrorCode
 from helmdeck_mcp.client import connection, messages, stdio_transport
+from helmdeck_mcp.client.options import literal_references, read_servers
 from helmdeck_mcp.client.source import McpSource
 from helmdeck_testing import EventRecorder, make_deck, plugin_with
 
@@ -370,6 +371,46 @@ def test_importing_the_plugin_imports_no_mcp_library():
     code = "import sys, helmdeck_mcp.client.source; raise SystemExit(int('mcp' in sys.modules))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+
+
+def test_paths_of_a_program_are_relative_to_the_configuration_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folder = tmp_path / "deck"
+    servers = {
+        "plain": {"command": "python3", "args": ["server.py"]},
+        "moved": {"command": "~/bin/server", "cwd": "data"},
+        "remote": {"url": "http://127.0.0.1/mcp"},
+    }
+    found = read_servers(servers, folder)
+    assert (found["plain"].cwd, found["plain"].args) == (str(folder), ("server.py",))
+    assert (found["moved"].command, found["moved"].cwd) == (str(tmp_path / "home/bin/server"), str(folder / "data"))
+    assert found["remote"].cwd is None
+
+
+def test_references_in_the_syntax_of_other_programs_are_notices():
+    servers = {
+        "s": {
+            "command": "a",
+            "args": ["--key", "env:KEY", "--mode=${MODE:-x}", "env:KEY is read"],
+            "env": {"KEY": "${KEY}"},
+        },
+        "t": {"url": "http://127.0.0.1/mcp", "headers": {"Authorization": "Bearer ${env:TOKEN}"}},
+    }
+    found = read_servers(servers, None)
+    assert list(literal_references(found["s"])) == [
+        "env.KEY: ${KEY} is not replaced; write env:KEY",
+        "args[1]: env:KEY is not replaced; pass the variable in env, if the program reads it there",
+        "args[2]: ${MODE:-x} is not replaced; pass the variable in env, if the program reads it there",
+    ]
+    assert list(literal_references(found["t"])) == [
+        "headers.Authorization: ${env:TOKEN} is not replaced; write env:TOKEN"
+    ]
+
+
+@pytest.mark.parametrize("message", ["List roots not supported", "Cannot send 'elicitation/create': no back-channel"])
+def test_a_call_that_fails_because_it_asks_the_client_says_so(deck_of, message):
+    argument = {"call_error": {"code": -32600, "message": message}}
+    assert failure(deck_of(s=raw("asks", behaviour=argument)), "s__asks").cause == "needs_input"
 
 
 # -- results -----------------------------------------------------------------------------------------------

@@ -39,6 +39,9 @@ RELIST_PAUSE_S = 0.5
 KEEP_PAUSE_S = 60.0
 """Seconds between two lists that are written to the cache."""
 
+DECLINED = ("sampling not supported", "elicitation not supported", "list roots not supported", "no back-channel")
+"""How calls fail that ask the client for something; the last one is that of the newer protocol."""
+
 MAX_PAGES = 100
 MAX_SHOWN_CHARS = 500
 _jitter = random.Random()  # noqa: S311 - of its own, so that no seed of the application changes or is changed by it
@@ -323,7 +326,7 @@ class ServerConnection:
         if exc.code in (types.CONNECTION_CLOSED, SESSION_LOST):
             self._lose()
             return tool_error(entry_id, "connection_lost", self._with_end(detail, is_closed=True))
-        if any(word in detail.casefold() for word in ("sampling not supported", "elicitation not supported")):
+        if any(word in detail.casefold() for word in DECLINED):
             return tool_error(entry_id, "needs_input", detail)
         return tool_error(entry_id, "protocol_error", f"{detail} (code {exc.code})")
 

@@ -30,7 +30,7 @@ class ServerOptions:
     :ivar command: the program of a server that is started, and speaks on its standard input and output.
     :ivar args: its arguments.
     :ivar env: its environment variables, in addition to a few such as ``PATH``.
-    :ivar cwd: its working directory.
+    :ivar cwd: its working directory, by default the folder of the configuration file.
     :ivar url: the URL of a server that speaks streamable HTTP.
     :ivar headers: sent with every request.
     :ivar protocol: ``legacy`` skips the question for the newer protocol, which some servers do not answer.
@@ -115,8 +115,9 @@ def _anchored(server: ServerOptions, folder: Path | None) -> ServerOptions:
     def all_of(values: Mapping[str, str]) -> dict[str, str]:
         return {name: anchored(value) for name, value in values.items()}
 
-    cwd = None if server.cwd is None else str(folder / Path(server.cwd).expanduser())
-    return attrs.evolve(server, cwd=cwd, env=all_of(server.env), headers=all_of(server.headers))
+    cwd = None if server.command is None else str(folder / Path(server.cwd or ".").expanduser())
+    command = server.command and re.sub(r"^~(?=/)", lambda _: str(Path.home()), server.command)
+    return attrs.evolve(server, command=command, cwd=cwd, env=all_of(server.env), headers=all_of(server.headers))
 
 
 # -- secrets -----------------------------------------------------------------------------------------------
@@ -153,6 +154,20 @@ def missing_secrets(server: ServerOptions) -> Iterator[str]:
             resolved(getattr(server, table))
         except MissingSecretError as exc:
             yield f"{table}.{exc}"
+
+
+_PLACEHOLDER = re.compile(r"\$\{(?:env:)?(\w+)(?::-?[^}]*)?\}")
+
+
+def literal_references(server: ServerOptions) -> Iterator[str]:
+    """Yield a message for every value that looks like a reference in the syntax of another program, or is where none is read."""
+    for table in ("env", "headers"):
+        for name, value in getattr(server, table).items():
+            if found := _PLACEHOLDER.search(value):
+                yield f"{table}.{name}: {found[0]} is not replaced; write env:{found[1]}"
+    for number, value in enumerate(server.args):
+        if found := _PLACEHOLDER.search(value) or re.match(r"env:(\w+)$", value):
+            yield f"args[{number}]: {found[0]} is not replaced; pass the variable in env, if the program reads it there"
 
 
 def secrets_of(server: ServerOptions) -> Iterable[str]:

@@ -12,7 +12,7 @@ from helmdeck_core import Catalog, PackContext, SourceSettings, data_directory
 from helmdeck_mcp.client.entries import SEPARATOR
 from helmdeck_mcp.client.failures import ToolError, tool_error
 from helmdeck_mcp.client.loop_thread import LoopThread
-from helmdeck_mcp.client.options import missing_secrets, read_servers
+from helmdeck_mcp.client.options import literal_references, missing_secrets, read_servers
 from helmdeck_mcp.client.tools_cache import KnownTools, ToolsCache
 
 if TYPE_CHECKING:
@@ -120,7 +120,9 @@ class McpSource:
     def notices(self) -> list[str]:
         """Return what prevents servers from starting and can be seen now, such as variables that are not set."""
         return [
-            f"catalog.mcp.{name}.{problem}" for name, each in self._options.items() for problem in missing_secrets(each)
+            f"catalog.mcp.{name}.{problem}"
+            for name, each in self._options.items()
+            for problem in (*missing_secrets(each), *literal_references(each))
         ]
 
     async def run(self, entry_id: str, arguments: Mapping[str, Any], context: PackContext) -> Mapping[str, Any]:
