@@ -422,7 +422,7 @@ def tools():
     names = [
         "error_message", "error_arguments", "error_text", "error_object", "error_protocol", "text_with_error",
         "object_with_error", "ansi", "malformed_result", "image", "leak", "env", "echo", "asks_back", "flood",
-        "not_a_message", "bad_text", "bad_progress",
+        "not_a_message", "bad_text",
     ]  # fmt: skip
     needs_n = tool("strict", inputSchema={"type": "object", "properties": {"n": {"type": "integer"}}})
     lying = tool("lying", outputSchema={"type": "object", "required": ["never"]})
@@ -490,9 +490,19 @@ def test_an_output_schema_of_a_server_costs_no_result(tools):
     assert tools.run("s__lying", {}) == {"text": "{}"}
 
 
-def test_invalid_notifications_of_a_server_are_written_nowhere(tools, capfd):
-    assert tools.run("s__bad_progress", {}, progress=print) == {"text": "done"}
-    assert "half" not in "".join(capfd.readouterr())
+def test_invalid_notifications_of_a_server_are_written_nowhere():
+    config = {"catalog": {"sources": [], "mcp": {"s": raw("bad_progress", start_timeout_s=60)}}}
+    code = (
+        "from helmdeck_testing import make_deck\n"
+        f"with make_deck(config={config!r}) as deck:\n"
+        "    print(deck.run('s__bad_progress', {}, progress=print))"
+    )
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }  # pytest itself handles what a process would write
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == ("{'text': 'done'}", "")
 
 
 def test_requests_for_a_model_are_declined(tools):
