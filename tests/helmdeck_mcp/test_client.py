@@ -408,7 +408,7 @@ def test_references_in_the_syntax_of_other_programs_are_notices():
 
 
 @pytest.mark.parametrize("message", ["List roots not supported", "Cannot send 'elicitation/create': no back-channel"])
-def test_a_call_that_fails_because_it_asks_the_client_says_so(deck_of, message):
+def test_a_call_that_needs_the_client_reports_it(deck_of, message):
     argument = {"call_error": {"code": -32600, "message": message}}
     assert failure(deck_of(s=raw("asks", behaviour=argument)), "s__asks").cause == "needs_input"
 
