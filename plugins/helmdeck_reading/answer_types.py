@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from helmdeck_core import AnswerFormat, AnswerType, UntrustedSchema, WrongShape, find_problems, hookimpl, schema_mistake
+from helmdeck_reading.optional_fields import describe_names, lacks_all, optional_properties
 from helmdeck_reading.strict_json import describe_rejection
 
 CACHED_FORMATS = 256
@@ -52,6 +53,8 @@ def json_schema_format(type: Any) -> AnswerFormat[Any] | None:
         raise ValueError(f"the JSON Schema {mistake}")
 
     def parse(value: Any) -> Any:
+        if value and value == type:
+            raise WrongShape("$", "a value of the schema, not the schema itself")
         if problems := find_problems(type, value, is_trusted=True):
             raise WrongShape(problems[0].path, problems[0].message)
         return value
@@ -112,10 +115,12 @@ def _pydantic_format(type: Any) -> AnswerFormat[Any]:
     from pydantic import TypeAdapter, ValidationError
 
     adapter = TypeAdapter[Any](type)
+    schema = _inlined_root(adapter.json_schema())
+    optional = optional_properties(schema)
 
-    def parse(value: Any) -> Any:
+    def parse(data: Any) -> Any:
         try:
-            return adapter.validate_json(msgspec.json.encode(value))  # in strict mode, a date is a string in JSON only
+            value = adapter.validate_json(msgspec.json.encode(data))  # in strict mode, a date is a string in JSON only
         except ValidationError as exc:
             error = exc.errors(include_url=False, include_context=False)[0]
             path = "$" + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in error["loc"])
@@ -124,8 +129,11 @@ def _pydantic_format(type: Any) -> AnswerFormat[Any]:
             raise
         except Exception as exc:
             raise WrongShape("$", describe_rejection(exc)) from exc
+        if isinstance(data, dict) and lacks_all(optional, data) and not getattr(value, "model_fields_set", ()):
+            raise WrongShape("$", describe_names(optional))
+        return value
 
-    return _object_format(_inlined_root(adapter.json_schema()), parse)
+    return _object_format(schema, parse)
 
 
 # -- msgspec -----------------------------------------------------------------------------------------------------

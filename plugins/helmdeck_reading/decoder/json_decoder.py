@@ -36,6 +36,7 @@ from helmdeck_reading.decoder.json_bounds import ascii_brackets
 from helmdeck_reading.decoder.reasoning_stripper import TagStream, strip
 from helmdeck_reading.decoder.refusal_matcher import RefusalMatcher
 from helmdeck_reading.decoder.response_decoder import DecodeRequest, ResponseDecoder
+from helmdeck_reading.optional_fields import with_a_field
 from helmdeck_reading.reasoning_marks import ReasoningMarks, reasoning_marks
 
 T = TypeVar("T")
@@ -201,7 +202,10 @@ class JsonDecoder:
             if length is None or step == "fence":
                 return None
             end = begin + length
-            value = read(text[begin:end])
+            try:
+                value = read(text[begin:end])
+            except Exception:
+                return None
         except Exception:
             return None
         tail = text[end:]
@@ -234,7 +238,8 @@ class JsonDecoder:
 
 def _open_reader(type: Any) -> _OpenReader:
     is_union = typing.get_origin(type) in (typing.Union, types.UnionType)
-    return msgspec.json.Decoder(type).decode, _is_list(type), is_union and any(map(_is_list, typing.get_args(type)))
+    read = with_a_field(msgspec.json.Decoder(type).decode, type)
+    return read, _is_list(type), is_union and any(map(_is_list, typing.get_args(type)))
 
 
 def _is_list(type: Any) -> bool:
