@@ -203,13 +203,14 @@ class ToolCallContext:
     :ivar formats: all contributed formats.
     :ivar tags: all contributed reasoning tags.
     :ivar strip: removes reasoning from a text.
-    :ivar decode: decodes a JSON object, also one that needs repair; raises ``DecodeFailed`` without one.
+    :ivar decode: decodes a JSON object, or a list if the text starts with its bracket, also one that needs repair; raises
+        ``DecodeFailed`` without one.
     """
 
     formats: Sequence[ToolCallFormat]
     tags: Sequence[ReasoningTag]
     strip: Callable[[str], Stripped]
-    decode: Callable[[str], Decoded[dict[str, Any]]]
+    decode: Callable[[str], Decoded[Any]]
 
 
 @attrs.frozen(kw_only=True)

@@ -50,8 +50,8 @@ def tool_call_reader(contributions: Contributions, decoder: Decoder) -> ToolCall
     if contribution is None:
         return cast(ToolCallReader, SimpleNamespace(read=_missing, judge=_missing))
 
-    def decode(text: str) -> Decoded[dict[str, Any]]:
-        return decoder.decode(text, dict, StopReason.END_TURN)
+    def decode(text: str) -> Decoded[Any]:
+        return decoder.decode(text, list if text.startswith("[") else dict, StopReason.END_TURN)
 
     context = ToolCallContext(
         formats=contributions.values_of(ToolCallFormat),

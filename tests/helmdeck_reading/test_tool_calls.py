@@ -354,7 +354,7 @@ def test_calls_with_another_stop_reason_are_withheld():
         ('<tool_call>{"name": "a", "arguments": [1]}</tool_call>', "not_an_object", "not a JSON object"),
         ('<tool_call>{"name": "a", "arguments": "x = 1"}</tool_call>', "malformed", "not JSON"),
         ('<tool_call>{"name": "a", "city": "Oslo"}</tool_call>', "malformed", "'city'"),
-        ('<tool_call>\nget_weather(city="Oslo")\n</tool_call>', "malformed", "the text between <tool_call>"),
+        ("<tool_call>\nget_weather: Oslo\n</tool_call>", "malformed", "the text between <tool_call>"),
         ("<function=a><parameter=x>1</parameter><parameter=x>2</parameter></function>", "ambiguous", "repeated"),
         ("<function=a><parameter=x>1<parameter=y>2</parameter></function>", "ambiguous", "not closed"),
         ("<function=a>\n<parameter=x>\n1\n</function>", "malformed", "never closed"),

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from helmdeck_reading.strict_json import DECODE_ERRORS
+from helmdeck_reading.tool_calls.notations import python_value
 
 _MAX_DEPTH = 16
 """Maximum nesting of references and combinators that is followed."""
@@ -56,10 +57,10 @@ def typed_argument(text: str, name: str, schema: Mapping[str, Any]) -> Any:
 
 
 def parsed_argument(text: str) -> Any:
-    """The JSON in a text; the text if it is not JSON."""
-    for spelling in (text.strip(), text.strip().lower()):
+    """The JSON or Python literal in a text; the text if it is neither."""
+    for read in (_anything.decode, lambda each: _anything.decode(each.lower()), python_value):
         try:
-            return _anything.decode(spelling)
+            return read(text.strip())
         except DECODE_ERRORS:
             continue
     return text

@@ -255,6 +255,13 @@ _CALLS = (
         order=5,
     ),
     ToolCallFormat(
+        name="python.tags",  # OLMo 3, and models that were trained on other formats
+        open=(*_TAGS_OPEN, "<function_calls>", "\n```tool_code"),  # Gemma 3 and Gemini
+        close=(*_TAGS_CLOSE, "</function_calls>", "\n```"),
+        translate=python_to_json,
+        order=6,
+    ),
+    ToolCallFormat(
         name="gemma",  # Gemma 4, FunctionGemma
         open=("<|tool_call>", "<start_function_call>"),
         close=("<tool_call|>", "<end_function_call>"),
@@ -363,8 +370,8 @@ _GROUPS = (
         name="kimi.section",
         kind=ToolCallFormatKind.GROUP,
         is_list=True,
-        open=("<|tool_calls_section_begin|>",),
-        close=("<|tool_calls_section_end|>",),
+        open=("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"),
+        close=("<|tool_calls_section_end|>", "<|tool_call_section_end|>"),
         order=50,
     ),
     ToolCallFormat(
@@ -401,6 +408,12 @@ _OTHERS = (
             "<|eot_id|>",
             "<|im_end|>",
             "<|endoftext|>",
+            "<|end_of_text|>",
+            "<|end|>",
+            "<|observation|>",
+            "<|user|>",
+            "[|endofturn|]",
+            "<end_of_turn>",
             "<|call|>",
             "<|return|>",
             "<|END_OF_TURN_TOKEN|>",

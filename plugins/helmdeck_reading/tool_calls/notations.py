@@ -35,6 +35,18 @@ def braces_to_json(text: str) -> str:
     return _converted(text, lambda tokens: tokens.prefixed_call())
 
 
+def python_value(text: str) -> Any:
+    """The value of a Python literal.
+
+    :raises ValueError: the text is not a literal of strings, numbers, constants, lists and dicts.
+    """
+    tokens = _Tokens(text)
+    value = tokens.value()
+    if tokens.next != ("", ""):
+        raise ValueError(text[:20])
+    return value
+
+
 def _converted(text: str, parse: Callable[[_Tokens], Any]) -> str:
     try:
         tokens = _Tokens(text)
@@ -96,8 +108,12 @@ class _Tokens:
         return calls
 
     def _call(self) -> dict[str, Any]:
-        name = self._word().removesuffix(".call")  # of a built-in tool of Llama 3
+        name = self._word().removesuffix(".call").removeprefix("default_api.")  # Llama 3's built-in tools; Gemini
         self._expect("(")
+        if name == "print" and self.next[0] == "word" and self._text.startswith("(", self._position):
+            call = self._call()  # Gemini prints the result
+            self._expect(")")
+            return call
         return {"name": name, "arguments": self._fields("=", ")", depth=0)}
 
     def prefixed_call(self) -> dict[str, Any]:
@@ -111,17 +127,18 @@ class _Tokens:
     def _fields(self, separator: str, end: str, depth: int) -> dict[str, Any]:
         fields: dict[str, Any] = {}
         while not self._accept(end):
-            key = self._word() if self.next[0] == "word" else self._value(depth)
+            key = self._word() if self.next[0] == "word" else self.value(depth)
             if not isinstance(key, str) or key in fields:
                 raise ValueError(key)
             self._expect(separator)
-            fields[key] = self._value(depth + 1)
+            fields[key] = self.value(depth + 1)
             if not self._accept(","):
                 self._expect(end)
                 break
         return fields
 
-    def _value(self, depth: int) -> Any:
+    def value(self, depth: int = 0) -> Any:
+        """The value at the next token."""
         kind, text = self._take()
         if kind == "quoted":
             return _ESCAPE.sub(_unescaped, text[1:-1])
@@ -135,7 +152,7 @@ class _Tokens:
             raise ValueError(text)
         items: list[Any] = []
         while not self._accept("]"):
-            items.append(self._value(depth + 1))
+            items.append(self.value(depth + 1))
             if not self._accept(","):
                 self._expect("]")
                 break

@@ -22,7 +22,7 @@ _EXTRA_BRACKETS = re.compile(r"\s*+[}\]]{1,4}\s*+")
 _PARTIAL_NAME = re.compile(r"(?:\n\s*+)?[\w.:/-]{0,100}\Z")
 """A partial name directly after a mark, at the end of the text."""
 
-_NOTATION = re.compile(r"\[?\s*+(?:[\w.:-]{1,200}+\s*+[({]|[\w.:-]{0,200}+\Z)")
+_NOTATION = re.compile(r"\[?\s*+(?:[\w.:-]{1,200}+(?:\(|\s*+\{)|[\w.:-]{0,200}+\Z)")
 """The start of a call that is neither JSON nor in braces, such as ``f(x="y")``."""
 
 _PLAIN_END = re.compile(r"\n[ \t*]*+(?:\w+:|\s*+\n)|\Z")
@@ -168,9 +168,9 @@ class RegionReader:
     def _plain(self, call_format: CompiledFormat, start: int, name: str, call_id: str) -> Region:
         found = _PLAIN_END.search(self._text, start, self._end)
         end = found.start() if found else self._end
-        if end == len(self._text) and not self._is_ended:
-            return self._truncated(start, name)
         value = self._text[start:end].strip()
+        if end == len(self._text) and not (self._is_ended and value.strip("`")):
+            return self._truncated(start, name)
         return Region(end, (RawCall(name, call_id, elements=((call_format.data.plain, value, False),)),))
 
     def _unnamed(self, call_format: CompiledFormat, start: int) -> Region | None:
@@ -325,13 +325,16 @@ _NOTATION_TOKEN = re.compile(
 )
 
 
+_NEXT_CALL = re.compile(r"[\s,;]*+[\w.:-]{1,200}+(?:\(|\Z)")
+
+
 def is_open(text: str, start: int) -> bool:
-    """Whether the text ends inside the brackets or strings of the call at ``start``."""
+    """Whether the text ends inside the brackets or strings of the call at ``start``, or inside the next call."""
     depth, position = 0, start
     while token := _NOTATION_TOKEN.match(text, position):
         position = token.end()
         depth += bool(token["open"]) - bool(token["close"])
-        if token["close"] and depth <= 0:
+        if token["close"] and depth <= 0 and not _NEXT_CALL.match(text, position):
             return False
     return True
 

@@ -68,7 +68,8 @@ class Scanner:
         ]
         self._closes = {mark.lower() for call_format in self._calls for mark in call_format.close}
         self._any_close = _either(mark for mark in self._closes if not mark.startswith("\n"))
-        self._words = [f'"{word}"' for call_format in self._calls for word in call_format.protocol]
+        words = {word for call_format in self._calls for word in call_format.protocol}
+        self._words = [f"{quote}{word}{quote}" for word in sorted(words) for quote in ('"', "'")]
         self.protocols: tuple[ToolCallFormat, ...] = tuple(each for each in self._calls if each.protocol)
         self.leftovers: tuple[ToolCallFormat, ...] = tuple(
             each for each in self._formats if each.kind is ToolCallFormatKind.LEFTOVER
@@ -79,8 +80,12 @@ class Scanner:
         return (
             self._opening.search(text) is not None
             or self._opening.match("\n" + text[:_LONGEST_LINE_MARK]) is not None
-            or any(word in text for word in self._words)
+            or self.has_protocol(text)
         )
+
+    def has_protocol(self, text: str) -> bool:
+        """Whether a text has a word by which JSON declares itself as calls."""
+        return any(word in text for word in self._words)
 
     def search(self, text: str, start: int, end: int) -> tuple[Token, int, int] | None:
         """The first token at or after ``start``, with its start and end."""

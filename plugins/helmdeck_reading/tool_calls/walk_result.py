@@ -65,3 +65,12 @@ class WalkContext:
     def is_certain(self) -> bool:
         """The stop reason states that the model ended its turn."""
         return self.stop in ENDED
+
+
+def remaining_text(text: str, start: int, end: int, removed: list[tuple[int, int, str]]) -> str:
+    """The text between ``start`` and ``end`` without the removed spans."""
+    remaining: list[str] = []
+    for first, last, _ in sorted(removed):
+        remaining.append(text[start:first])
+        start = max(start, last)
+    return "".join([*remaining, text[start:end]])

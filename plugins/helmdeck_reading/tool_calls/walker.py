@@ -12,12 +12,12 @@ import attrs
 
 from helmdeck_core import StopReason, ToolCallFormat, ToolCallFormatKind
 from helmdeck_reading.reasoning_marks import ReasoningMark
-from helmdeck_reading.strict_json import DECODE_ERRORS
+from helmdeck_reading.strict_json import DECODE_ERRORS, is_json
 from helmdeck_reading.tool_calls.leftovers import without_leftovers
 from helmdeck_reading.tool_calls.payloads import NotACall, RawCall, calls_in, content_of, extent_of, is_protocol
 from helmdeck_reading.tool_calls.regions import Region, RegionReader, complete_items, loose_end
 from helmdeck_reading.tool_calls.scanner import CompiledFormat, Token
-from helmdeck_reading.tool_calls.walk_result import WalkContext, WalkResult, WrittenCall
+from helmdeck_reading.tool_calls.walk_result import WalkContext, WalkResult, WrittenCall, remaining_text
 
 _ATTRIBUTE = re.compile(r"""([\w:.-]{1,64})\s*+=\s*+(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>/]+))""")
 _CODE = re.compile(r"(?P<ticks>`+)(?P<language>[^\n`]*+)")
@@ -107,7 +107,7 @@ class _TextWalk:
         walk_of_rest = _TextWalk(text, start, end, self._context, is_code=False, marks_left=self._marks_left)
         walk_of_rest._has_introductions = False
         rest = walk_of_rest.run()
-        visible = without_leftovers(_remaining(text, start, end, rest.removed), self._scanner.leftovers)
+        visible = without_leftovers(remaining_text(text, start, end, rest.removed), self._scanner.leftovers)
         if rest.calls and not visible.strip():
             result.calls, result.complete, result.is_truncated = rest.calls, rest.complete, rest.is_truncated
             result.removed += rest.removed
@@ -286,6 +286,7 @@ class _TextWalk:
         """Skip balanced invalid JSON whole; an unbalanced document ends the walk."""
         end = loose_end(self._text, start, self._end) if self._unbalanced_left else None
         if end is not None:
+            self._pass_value(start, end)
             return end
         self._unbalanced_left = max(0, self._unbalanced_left - 1)
         self._has_stopped = self._is_document(start)
@@ -298,7 +299,13 @@ class _TextWalk:
         )
 
     def _pass_value(self, start: int, end: int) -> None:
-        text = self._text[start:end]
+        text, repairs = self._text[start:end], tuple[str, ...]()
+        if not self._scanner.has_protocol(text):
+            return
+        if not is_json(text):
+            if (repaired := self._context.repair(text)) is None:
+                return
+            text, repairs = repaired
         for call_format in self._scanner.protocols:
             calls = self._calls_of_value(call_format, text)
             if not calls or (call_format.models and not self._is_whole_text(start, end, calls)):
@@ -306,16 +313,14 @@ class _TextWalk:
             if self._is_example(start):
                 self._example_end = end
                 return
+            calls = [attrs.evolve(call, repairs=(*repairs, *call.repairs)) for call in calls]
             self._result.calls += [WrittenCall(call, call_format, text[:200]) for call in calls]
             self._result.removed.append((start, end, content_of(text)))
             return
 
     def _calls_of_value(self, call_format: ToolCallFormat, text: str) -> list[RawCall]:
-        words = call_format.protocol
-        if not any(f'"{word}"' in text for word in words):
-            return []
         try:
-            return calls_in(text) if is_protocol(text, words) else []
+            return calls_in(text) if is_protocol(text, call_format.protocol) else []
         except (NotACall, *DECODE_ERRORS):
             return []
 
@@ -327,7 +332,7 @@ class _TextWalk:
             and all(is_known(call.name) for call in calls)
             and not self._text[: min(start, _MAX_LEADING_SPACE)].strip()
             and start < _MAX_LEADING_SPACE
-            and not _NON_SPACE.search(self._text, end)
+            and not without_leftovers(self._text[end:], self._scanner.leftovers).strip()
         )
 
     def _pass_truncated_json(self, start: int) -> int:
@@ -382,7 +387,7 @@ class _TextWalk:
             self._text, inside, inside_end, self._context, is_code=True, marks_left=self._marks_left
         )
         inner, self._marks_left = walk_of_code.run(), walk_of_code._marks_left
-        is_all = bool(inner.calls) and not _remaining(self._text, inside, inside_end, inner.removed).strip()
+        is_all = bool(inner.calls) and not remaining_text(self._text, inside, inside_end, inner.removed).strip()
         if not is_all or (inner.is_truncated and close) or self._is_introduced(start):
             self._result.inert += inner.inert + len(inner.calls)
             return end
@@ -431,12 +436,3 @@ def _attributes(mark: str) -> dict[str, str]:
 
 def _repaired(written: WrittenCall, repair: str) -> WrittenCall:
     return attrs.evolve(written, call=attrs.evolve(written.call, repairs=(*written.call.repairs, repair)))
-
-
-def _remaining(text: str, start: int, end: int, removed: list[tuple[int, int, str]]) -> str:
-    """The text between ``start`` and ``end`` without the removed spans."""
-    remaining: list[str] = []
-    for first, last, _ in sorted(removed):
-        remaining.append(text[start:first])
-        start = max(start, last)
-    return "".join([*remaining, text[start:end]])
