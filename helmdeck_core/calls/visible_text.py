@@ -80,11 +80,23 @@ class VisibleText:
             return delta
         if self._opened is not None:
             self._opened.append(delta.text)
-        text, reasoning = self._visible(*self._stripper.feed(delta.text))
+        text, reasoning = self._divided(delta.text)
         if text == delta.text and not reasoning:
             return delta
         reasoning = delta.reasoning_content + reasoning
         return ChatDelta(text, reasoning, delta.tool_call) if text or reasoning or delta.tool_call else None
+
+    def _divided(self, chunk: str) -> tuple[str, str]:
+        """The text and the reasoning of a chunk; up to the first of them, in steps that show which one it is."""
+        text = reasoning = ""
+        while chunk and not (self._has_text or self._reasoning_chars or self._opened is not None):
+            end = max(1, len(chunk) - len(chunk.lstrip()))
+            more, aside = self._visible(*self._stripper.feed(chunk[:end]))
+            text, reasoning, chunk = text + more, reasoning + aside, chunk[end:]
+        if chunk:
+            more, aside = self._visible(*self._stripper.feed(chunk))
+            text, reasoning = text + more, reasoning + aside
+        return text, reasoning
 
     def _visible(self, text: str, reasoning: str) -> tuple[str, str]:
         self._reasoning_chars += len(reasoning)

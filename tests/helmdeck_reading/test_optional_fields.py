@@ -103,7 +103,7 @@ def test_type_that_accepts_other_fields_accepts_an_object_of_them() -> None:
 
 
 def test_copy_of_a_json_schema_is_passed_over_for_the_answer() -> None:
-    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+    schema: Any = {"type": "object", "properties": {"name": {"type": "string"}}}
     copy = msgspec.json.encode(schema).decode()
     assert DECK.decode(f'{copy}\n\n{{"name": "Ann"}}', schema).value == {"name": "Ann"}
     with pytest.raises(CallFailed, match="not the schema itself"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from helmdeck_core import ChatDelta, StopReason
+from helmdeck_core.calls.visible_text import VisibleText
 from helmdeck_reading import reasoning_tags as reasoning
 from helmdeck_reading.decoder.json_decoder import JsonDecoder
 
@@ -99,3 +101,18 @@ def test_token_that_ends_a_harmony_message_is_neither_text_nor_reasoning(header:
     assert streamed(chunks_of(text, sizes)) == ("Hello.", "so" if "so" in header else "")
     assert DECODER.strip(text).text == "Hello."
     assert streamed([f"It ends with `{token}`."]) == (f"It ends with `{token}`.", "")
+
+
+@given(TEXTS, BORDERS, st.booleans(), st.booleans())
+@example("\nSo: <think>x</think>", [4], False, False)
+@example(" \n[THINK]x[/THINK]\n\nSo: ", [2], False, False)
+def test_visible_text_of_a_response_does_not_depend_on_the_borders_of_chunks(
+    text: str, sizes: list[int], starts_in_reasoning: bool, is_structured: bool
+) -> None:
+    def separated(chunks: list[str]) -> tuple[str, str]:
+        visible = VisibleText(DECODER, starts_in_reasoning=starts_in_reasoning, is_structured=is_structured)
+        deltas = [delta for chunk in chunks for delta in visible.feed((ChatDelta(chunk),))]
+        deltas += visible.finish(StopReason.END_TURN)
+        return "".join(each.text for each in deltas), "".join(each.reasoning_content for each in deltas)
+
+    assert separated(chunks_of(text, sizes)) == separated([text])
