@@ -289,8 +289,7 @@ class QuestionOperation(Generic[T]):
         if self.question.salvage is None:
             return None
         stripped = self.runtime.decoder.strip(text)
-        value = None if stripped.is_unclosed else self.question.salvage(stripped.text)
-        return None if value is None else Decoded(value, "salvage", ("salvage",))
+        return None if stripped.is_unclosed else self.question.salvage(stripped.text)
 
     def unsure(self, prepared: Prepared, value: Decoded[T]) -> CallFailed | None:
         """Implement ``Operation.unsure``."""

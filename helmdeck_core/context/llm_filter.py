@@ -16,7 +16,8 @@ import msgspec
 
 from helmdeck_core.context.catalog_digest import one_line
 from helmdeck_core.domain.catalog import Catalog
-from helmdeck_core.domain.questions import Answer, FilterCall, Question
+from helmdeck_core.domain.decode import Decoded
+from helmdeck_core.domain.questions import SALVAGE, Answer, FilterCall, Question
 from helmdeck_core.domain.ranking import Ranking
 from helmdeck_core.errors import CallFailed, HelmdeckError
 
@@ -100,7 +101,7 @@ _ELEMENT = re.compile(r'(?P<text>"(?:[^"\\]++|\\.)*+")|(?P<end>[\]"])|[^\]"]++',
 """A complete string, the end of the list (a bracket, or the quote of a truncated string), or anything between."""
 
 
-def salvage(text: str) -> FilterAnswer | None:
+def salvage(text: str) -> Decoded[FilterAnswer] | None:
     """Read the complete strings of a list that is bare, truncated or mixed.
 
     The decoder must not do this. Here it is safe: only ids that exist are used, and nothing is executed because of them.
@@ -116,7 +117,7 @@ def salvage(text: str) -> FilterAnswer | None:
             with contextlib.suppress(msgspec.DecodeError, UnicodeError):
                 ids.append(msgspec.json.decode(element["text"]))
         start = element.end()
-    return FilterAnswer(ids) if ids else None
+    return Decoded(FilterAnswer(ids), SALVAGE, (SALVAGE,)) if ids else None
 
 
 # -- merging -----------------------------------------------------------------------------------------------

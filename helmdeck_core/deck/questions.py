@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import re
 import typing
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypedDict
@@ -17,8 +18,8 @@ from helmdeck_core.deck.arguments import check_type
 from helmdeck_core.domain.answer_types import AnswerFormat, AnswerType
 from helmdeck_core.domain.chat import ChatRequest, Message, Role, TextPart
 from helmdeck_core.domain.chat_input import ChatInput, ChatInputReader, ImageInput
-from helmdeck_core.domain.decode import DecodeFailed
-from helmdeck_core.domain.questions import Question
+from helmdeck_core.domain.decode import Decoded, DecodeFailed
+from helmdeck_core.domain.questions import SALVAGE, Question
 from helmdeck_core.domain.recovery_actions import CallLimits
 from helmdeck_core.encoding import undecodable_text
 from helmdeck_core.resolve.runtime import Runtime
@@ -176,18 +177,29 @@ def typed_question(runtime: Runtime, request: ChatRequest, type: Any) -> Questio
     )
 
 
-def _read_bare(runtime: Runtime, answer: AnswerFormat[Any], text: str) -> Any:
-    """The value of an answer that is the bare value instead of an object with it; ``None`` if it is not."""
+_FENCED = re.compile(r"\s*+(`{3,}+)[\w+-]*+[ \t\r]*+\n(?P<text>[^`]*)\1\s*+")
+"""A text that is nothing but one fence."""
+
+
+def _bare_json(text: str) -> bytes:
+    """The JSON that a text is, or the text as a JSON string."""
+    try:
+        return msgspec.json.encode(msgspec.json.decode(text, type=msgspec.Raw))
+    except (ValueError, RecursionError):
+        return msgspec.json.encode(text.strip())
+
+
+def _read_bare(runtime: Runtime, answer: AnswerFormat[Any], text: str) -> Decoded[Any] | None:
+    """The value, which may be null, of an answer that is the bare value instead of an object with it."""
     if undecodable_text(text, "the answer"):
         return None
     decode = runtime.decoder.decode
-    try:
-        candidates = [msgspec.json.encode(msgspec.json.decode(text, type=msgspec.Raw))]
-    except (ValueError, RecursionError):
-        candidates = [msgspec.json.encode(text.strip())]
+    fenced = _FENCED.fullmatch(text)
+    candidates = [_bare_json(each) for each in ([text, fenced["text"]] if fenced else [text])]
     with contextlib.suppress(DecodeFailed):
         candidates.append(msgspec.json.encode(decode(text, list[msgspec.Raw]).value))
     for candidate in candidates:
         with contextlib.suppress(DecodeFailed):
-            return decode_parsed(decode, b'{"value":%b}' % candidate, answer.decode_as, None, answer.parse).value
+            decoded = decode_parsed(decode, b'{"value":%b}' % candidate, answer.decode_as, None, answer.parse)
+            return Decoded(decoded.value, SALVAGE, (SALVAGE,))
     return None

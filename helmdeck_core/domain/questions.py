@@ -13,6 +13,7 @@ from helmdeck_core.domain.catalog import Catalog, Entry, TrimRecord
 from helmdeck_core.domain.chat import ChatResponse, FilePart, ImagePart, Message, ToolCall, ToolDefinition
 from helmdeck_core.domain.choosing import Choice
 from helmdeck_core.domain.constraints import SchemaForm
+from helmdeck_core.domain.decode import Decoded
 from helmdeck_core.domain.history import Learned
 from helmdeck_core.domain.models import Budget
 from helmdeck_core.domain.ranking import Ranking
@@ -21,6 +22,9 @@ from helmdeck_core.domain.tasks import CompletedStep, Task
 from helmdeck_core.errors import Attempt, FailureClass, Usage, total_cost
 
 T = TypeVar("T")
+
+SALVAGE = "salvage"
+"""The step and repair of an answer that the reader of a question found in a text that the decoder rejected."""
 
 
 def rendered_like_others(task: Task) -> str:
@@ -105,7 +109,7 @@ class Question(Generic[T]):
     needs_catalog: bool = True
     lists_catalog: bool = False
     parse: Callable[[Any], T] | None = None
-    salvage: Callable[[str], T | None] | None = None
+    salvage: Callable[[str], Decoded[T] | None] | None = None
     instructions: str | None = None
     schema: Mapping[str, Any] | None = None
     constraint: Callable[[Task], Mapping[str, Any] | Sequence[SchemaForm] | None] | None = None

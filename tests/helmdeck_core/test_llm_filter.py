@@ -273,7 +273,7 @@ def test_the_warning_is_a_log_line(filtering, capsys):
 @given(st.text(st.sampled_from('[]{}",\\:ids x')))
 def test_reading_never_raises(text):
     found = salvage(text)
-    assert found is None or all(isinstance(each, str) for each in found.ids)
+    assert found is None or all(isinstance(each, str) for each in found.value.ids)
 
 
 @each_case("start_and_piece", [("", "["), ("", '["'), ("[", '\\"'), ("", '"ids":['), ("[", '"a",')])

@@ -171,6 +171,12 @@ def test_truncated_typed_answer_of_a_weak_model_is_not_continued_without_its_sch
         (Literal["yes", "no"], "yes", "yes"),
         (Literal["yes", "no"], '"yes"', "yes"),
         (int, " 42\n", 42),
+        (int | None, "null", None),
+        (Line | None, "```json\nnull\n```", None),
+        (int, "```\n42\n```", 42),
+        (Literal["yes", "no"], '<think>x</think>\n```json\n"yes"\n```\n', "yes"),
+        (Literal["yes", "no"], "```\nyes\n```", "yes"),
+        (str | None, "```\nyes\n```", "```\nyes\n```"),
     ],
 )
 def test_bare_value_is_accepted_where_the_model_leaves_the_object_out(type, reply, value):

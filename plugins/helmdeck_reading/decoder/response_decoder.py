@@ -171,7 +171,7 @@ class ResponseDecoder(Generic[T]):
 
     def _salvage(self, scan: ScanResult) -> Decoded[T] | None:
         fragments = [fragment for fragment in scan.fragments if self._is_repairable(fragment)]
-        for fragment in sorted(fragments, key=lambda fragment: fragment.is_foreign)[:_MAX_REPAIRED]:
+        for fragment in sorted(fragments, key=self._repair_rank)[:_MAX_REPAIRED]:
             decoded = None
             if self._request.accepts_list and fragment.is_valid and fragment.kind is Kind.LIST:
                 decoded = self._decode_candidate(fragment.text, Kind.LIST.value, scan)
@@ -183,10 +183,13 @@ class ResponseDecoder(Generic[T]):
     def _is_repairable(self, fragment: Fragment) -> bool:
         if fragment.is_prose:
             return False
-        if fragment.is_valid:
-            return fragment.kind is not self._kind and not self._request.wants_list
         # Invalid text at the point where the model was stopped may only look complete.
-        return self._request.stop not in _ENDED_EARLY or bool(_NON_SPACE.search(self._text, fragment.end))
+        is_whole = fragment.is_valid or self._request.stop not in _ENDED_EARLY
+        return is_whole or bool(_NON_SPACE.search(self._text, fragment.end))
+
+    def _repair_rank(self, fragment: Fragment) -> tuple[bool, bool]:
+        """Values of the requested kind were rejected as they are, and can only be wrappers: they come last."""
+        return fragment.is_foreign, fragment.is_valid and fragment.kind is self._kind
 
     def _repair(self, text: str, scan: ScanResult) -> Decoded[T] | None:
         """Run the steps in order; each receives the output of the previous ones."""

@@ -33,6 +33,7 @@ from helmdeck_reading.json_repair.wrapped import (
     narrow_marks,
     quote_by_entities,
     uncomment,
+    unwrap_answer,
 )
 from helmdeck_reading.strict_json import is_json
 
@@ -367,6 +368,7 @@ _STEPS: tuple[DecodeStep, ...] = (
     DecodeStep(name="double_encoded", order=10, candidates=_unwrap_text),
     DecodeStep(name="unescaped_quotes", order=15, candidates=_escape_quotes),
     DecodeStep(name="single_item_list", order=20, candidates=_unwrap_list),
+    DecodeStep(name="wrapper", order=22, candidates=unwrap_answer),
     DecodeStep(name="block_quote", order=25, candidates=drop_quote_marks),
     _step("comments", 30, _each(COMMENT, lambda _: " ", becomes=SPACE), only_with="/#"),
     _step("curly_quotes", 40, _each(CURLY, _from_curly, becomes=STRING), only_with="“"),

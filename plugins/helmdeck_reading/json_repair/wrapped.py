@@ -10,6 +10,8 @@ import json
 import re
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from helmdeck_reading.json_comments import COMMENT
 
 MAX_LENGTH = 1_000_000  # characters; a longer text is not repaired
@@ -121,3 +123,33 @@ def halve_braces(text: str) -> Iterator[str]:
         yield text[1:-1]
     else:
         yield from _rewritten(text, _BRACES, lambda match: match["run"][::2])
+
+
+_WRAPPERS = frozenset(
+    "result results response answer answers output data value values json object items list final final_answer".split()
+)
+"""Names under which models put an answer; any other name may say something about the value, such as ``error``."""
+
+_CALL_NAMES = frozenset(("name", "function", "tool"))
+_CALL_ARGUMENTS = frozenset(("arguments", "parameters", "args", "input"))
+_CALL_OTHERS = frozenset(("id", "type"))
+
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def unwrap_answer(text: str) -> Iterator[str]:
+    """Yield the object or list that is the only member of an object, under a common name, or the arguments of a call."""
+    if len(text) > MAX_LENGTH or text[:1] != "{":
+        return
+    try:
+        members = _members.decode(text)
+    except ValueError:
+        return
+    names = {name.casefold(): name for name in members}
+    is_call = len(names.keys() & _CALL_NAMES) == 1 and not names.keys() - _CALL_NAMES - _CALL_ARGUMENTS - _CALL_OTHERS
+    wrapping = names.keys() & (_CALL_ARGUMENTS if is_call else _WRAPPERS)
+    if len(wrapping) != 1 or not (is_call or len(members) == 1):
+        return
+    inner = bytes(members[names[wrapping.pop()]])
+    if inner[:1] in (b"{", b"["):
+        yield inner.decode()
