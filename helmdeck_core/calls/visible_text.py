@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 LONG_TEXT = 50_000
 """Characters of a text whose reading may block the event loop, and is done in a worker thread."""
+_MAX_STEPS = 2_000
+"""Steps that show whether a text starts with reasoning: more than the characters of a mark with attributes."""
 _FINISHED = (StopReason.END_TURN, StopReason.TOOL_CALL)
 
 
@@ -49,6 +51,7 @@ class VisibleText:
         self._reasoning_chars = 0
         self._has_text = False
         self._whitespace: list[str] = []
+        self._steps_left = _MAX_STEPS
 
     def feed(self, deltas: Sequence[ChatDelta]) -> Sequence[ChatDelta]:
         """Process the next chunks; return those that can be passed on."""
@@ -89,7 +92,8 @@ class VisibleText:
     def _divided(self, chunk: str) -> tuple[str, str]:
         """The text and the reasoning of a chunk; up to the first of them, in steps that show which one it is."""
         text = reasoning = ""
-        while chunk and not (self._has_text or self._reasoning_chars or self._opened is not None):
+        while chunk and self._steps_left and not (self._has_text or self._reasoning_chars or self._opened is not None):
+            self._steps_left -= 1
             end = max(1, len(chunk) - len(chunk.lstrip()))
             more, aside = self._visible(*self._stripper.feed(chunk[:end]))
             text, reasoning, chunk = text + more, reasoning + aside, chunk[end:]

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from helmdeck_core import ToolDefinition
+from helmdeck_core import Decoded, ToolCallContext, ToolDefinition
+from helmdeck_reading import json_repair
+from helmdeck_reading.decoder.json_decoder import JsonDecoder
+from helmdeck_reading.tool_calls import formats
+from helmdeck_reading.tool_calls.reader import MAX_REPAIRED, FormatReader
 from helmdeck_testing import make_deck
 from tests.case_support import each_case
 
@@ -142,3 +146,23 @@ def test_start_of_a_fence_is_not_the_input_of_an_action() -> None:
     for ticks in ("`", "``", "```", "```json\n"):
         found = read(f"Action: get_weather\nAction Input:\n{ticks}")
         assert (found.calls, found.is_truncated) == ((), True)
+
+
+def test_nested_print_is_no_call_and_no_failure() -> None:
+    for count in (2, 5_000):
+        assert not calls(f"```tool_code\n{'print(' * count}get_time(){')' * count}\n```")
+
+
+@each_case("prefix", ["", "<tool_call>"])
+def test_repairs_of_damaged_calls_are_limited(prefix: str) -> None:
+    repaired: list[str] = []
+
+    def decode(text: str) -> Decoded[Any]:
+        repaired.append(text)
+        return decoder.decode(text, dict)
+
+    decoder = JsonDecoder([], json_repair.helmdeck_decode_steps())
+    formats_of_calls = formats.helmdeck_tool_call_formats()
+    reader = FormatReader(ToolCallContext(formats=formats_of_calls, tags=(), strip=decoder.strip, decode=decode))
+    reader.read(prefix + '{"function": {"name": "f", "arguments": {},},}\n' * 1_000)
+    assert len(repaired) == MAX_REPAIRED

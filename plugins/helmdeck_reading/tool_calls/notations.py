@@ -107,11 +107,11 @@ class _Tokens:
             self._expect("]")
         return calls
 
-    def _call(self) -> dict[str, Any]:
+    def _call(self, *, is_printed: bool = False) -> dict[str, Any]:
         name = self._word().removesuffix(".call").removeprefix("default_api.")  # Llama 3's built-in tools; Gemini
         self._expect("(")
-        if name == "print" and self.next[0] == "word" and self._text.startswith("(", self._position):
-            call = self._call()  # Gemini prints the result
+        if name == "print" and not is_printed and self.next[0] == "word" and self._text.startswith("(", self._position):
+            call = self._call(is_printed=True)  # Gemini prints the result
             self._expect(")")
             return call
         return {"name": name, "arguments": self._fields("=", ")", depth=0)}

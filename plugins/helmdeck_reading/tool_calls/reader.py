@@ -26,12 +26,16 @@ from helmdeck_reading.name_resolver import NameResolver
 from helmdeck_reading.reasoning_marks import ReasoningMarks, reasoning_marks
 from helmdeck_reading.tool_calls.leftovers import without_leftovers
 from helmdeck_reading.tool_calls.payloads import BadArguments, RawCall, read_arguments, read_elements
+from helmdeck_reading.tool_calls.regions import RepairJson
 from helmdeck_reading.tool_calls.scanner import Scanner
 from helmdeck_reading.tool_calls.walk_result import ENDED, WalkContext
 from helmdeck_reading.tool_calls.walker import walk
 
 NATIVE = "native"
 """The format of a call that the provider returned."""
+
+MAX_REPAIRED = 64
+"""Maximum damaged calls of a response that are repaired, each in up to a millisecond."""
 
 Tools = Iterable[str | ToolDefinition]
 
@@ -71,7 +75,7 @@ class FormatReader:
         known = _OfferedTools(tools)
         # The leading line break lets a start-of-line mark match at the start of the text.
         with_break = "\n" + text
-        walked = walk(with_break, WalkContext(scanner, self._marks, self._repair, stop, known.is_known))
+        walked = walk(with_break, WalkContext(scanner, self._marks, _limited(self._repair), stop, known.is_known))
         sorter = _CallSorter(known, text)
         for written in (*walked.calls, *walked.complete):
             sorter.add(written.call, written.format.name, written.excerpt)
@@ -120,6 +124,12 @@ class FormatReader:
             return msgspec.json.encode(decoded.value).decode(), decoded.repairs or (decoded.step,)
         except (DecodeFailed, ValueError, RecursionError):
             return None
+
+
+def _limited(repair: RepairJson) -> RepairJson:
+    """The same for as many texts as a response can have damaged calls; no further one is repaired."""
+    left = iter(range(MAX_REPAIRED))
+    return lambda text: None if next(left, None) is None else repair(text)
 
 
 def _native(call: ToolCall, *, is_ended: bool) -> RawCall:
