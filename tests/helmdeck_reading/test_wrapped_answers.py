@@ -32,6 +32,7 @@ WRAPPED = [
     f'Here it is:\n```json\n{{"data": {ANN}}}\n```',
     f'{{"response": {ANN}}}\n\nI hope this helps.',
     f'{{"name": "person", "arguments": {ANN}}}',
+    '{"name": "person", "arguments": "{\\"name\\": \\"Ann\\", \\"age\\": 42}"}',
     f'<tool_call>{{"id": "c1", "type": "function", "function": "person", "parameters": {ANN}}}</tool_call>',
 ]
 
@@ -57,6 +58,11 @@ def test_object_within_another_object_is_not_the_answer(text: str) -> None:
     with pytest.raises(CallFailed) as caught:
         DECK.decode(text, Person)
     assert caught.value.sub_cause == "wrong_shape"
+
+
+def test_damaged_wrapper_is_repaired_first() -> None:
+    found = DECK.decode("{'result': {'name': 'Ann', 'age': 42,}}", Person)
+    assert (found.value, found.repairs[-1]) == (Person("Ann", 42), "wrapper")
 
 
 def test_object_that_fits_comes_before_a_wrapped_one_and_a_plain_dict_is_never_unwrapped() -> None:

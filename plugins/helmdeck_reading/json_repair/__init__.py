@@ -368,7 +368,6 @@ _STEPS: tuple[DecodeStep, ...] = (
     DecodeStep(name="double_encoded", order=10, candidates=_unwrap_text),
     DecodeStep(name="unescaped_quotes", order=15, candidates=_escape_quotes),
     DecodeStep(name="single_item_list", order=20, candidates=_unwrap_list),
-    DecodeStep(name="wrapper", order=22, candidates=unwrap_answer),
     DecodeStep(name="block_quote", order=25, candidates=drop_quote_marks),
     _step("comments", 30, _each(COMMENT, lambda _: " ", becomes=SPACE), only_with="/#"),
     _step("curly_quotes", 40, _each(CURLY, _from_curly, becomes=STRING), only_with="“"),
@@ -381,6 +380,7 @@ _STEPS: tuple[DecodeStep, ...] = (
     _step("whitespace", 110, _each(SPACE, _whitespace, only_if=r"[^ \t\r\n]")),
     _step("trailing_commas", 120, _drop_trailing_commas, only_with=","),
     _step("missing_commas", 130, _add_commas),
+    DecodeStep(name="wrapper", order=140, candidates=unwrap_answer),  # last: what it unwraps must be valid
 )
 
 

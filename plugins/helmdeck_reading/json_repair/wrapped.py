@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
@@ -142,14 +142,19 @@ def unwrap_answer(text: str) -> Iterator[str]:
     if len(text) > MAX_LENGTH or text[:1] != "{":
         return
     try:
-        members = _members.decode(text)
+        yield from _unwrapped(_members.decode(text))
     except ValueError:
         return
+
+
+def _unwrapped(members: Mapping[str, msgspec.Raw]) -> Iterator[str]:
     names = {name.casefold(): name for name in members}
     is_call = len(names.keys() & _CALL_NAMES) == 1 and not names.keys() - _CALL_NAMES - _CALL_ARGUMENTS - _CALL_OTHERS
     wrapping = names.keys() & (_CALL_ARGUMENTS if is_call else _WRAPPERS)
     if len(wrapping) != 1 or not (is_call or len(members) == 1):
         return
-    inner = bytes(members[names[wrapping.pop()]])
-    if inner[:1] in (b"{", b"["):
-        yield inner.decode()
+    inner = bytes(members[names[wrapping.pop()]]).decode()
+    if inner.startswith('"'):
+        inner = msgspec.json.decode(inner, type=str).strip()  # JSON in a string
+    if inner.startswith(("{", "[")):
+        yield inner
