@@ -142,6 +142,15 @@ def test_python_literal_is_read_where_the_tool_takes_no_string() -> None:
     assert calls(text) == [("search", arguments)]
 
 
+@each_case("number", ["NaN", "Infinity", "-Infinity", "1e999", "three", "1,000", "007", "[1e999]", "[NaN]"])
+def test_text_that_is_no_number_of_json_stays_as_it_is(number: str) -> None:
+    tools = [_tool("scale", factor={"type": "number"})]
+    text = f"<tool_call><function=scale><parameter=factor>{number}</parameter></function></tool_call>"
+    (found,) = DECK.tool_calls(text, tools=tools).calls
+    assert (found.args["factor"], found.call.arguments) == (number, f'{{"factor":"{number}"}}')
+    assert not DECK.tool_calls(f"<tool_call>scale(factor={number})</tool_call>", tools=tools).calls
+
+
 def test_start_of_a_fence_is_not_the_input_of_an_action() -> None:
     for ticks in ("`", "``", "```", "```json\n"):
         found = read(f"Action: get_weather\nAction Input:\n{ticks}")

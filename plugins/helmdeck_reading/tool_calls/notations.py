@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 _TOKEN = re.compile(
     r"""
     \s*+ (?:
@@ -145,7 +147,7 @@ class _Tokens:
         if kind in ("escaped", "delimited"):
             return text
         if kind == "word":
-            return _LITERALS[text] if text in _LITERALS else json.loads(text)
+            return _LITERALS[text] if text in _LITERALS else msgspec.json.decode(text)
         if text == "{" and depth < _MAX_DEPTH:
             return self._fields(":", "}", depth)
         if text != "[" or depth >= _MAX_DEPTH:
