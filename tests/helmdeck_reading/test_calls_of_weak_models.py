@@ -107,13 +107,13 @@ def test_damaged_json_that_declares_no_call_stays_text() -> None:
         assert (found.calls, found.broken, found.text) == ((), (), text)
 
 
-def test_damaged_json_in_an_example_is_no_call() -> None:
+def test_damaged_json_in_an_example_is_not_a_call() -> None:
     found = read("For example: {'tool_calls': [{'name': 'get_weather', 'arguments': {'city': 'Oslo'}}]}")
     assert (found.calls, found.inert) == ((), 1)
 
 
 @each_case("token", ["<|eom_id|>", "<|eot_id|>", "<|end_of_text|>", "\n<|im_end|>\n"])
-def test_stop_token_behind_a_bare_call_of_llama_is_no_text(token: str) -> None:
+def test_stop_token_behind_a_bare_call_of_llama_is_not_text(token: str) -> None:
     text = '{"name": "get_weather", "parameters": {"city": "Oslo"}}'
     found = read(text + token, model="llama-3.2-3b")
     assert ([each.call.name for each in found.calls], found.text) == (["get_weather"], "")
@@ -143,7 +143,7 @@ def test_python_literal_is_read_where_the_tool_takes_no_string() -> None:
 
 
 @each_case("number", ["NaN", "Infinity", "-Infinity", "1e999", "three", "1,000", "007", "[1e999]", "[NaN]"])
-def test_text_that_is_no_number_of_json_stays_as_it_is(number: str) -> None:
+def test_text_that_is_not_a_json_number_stays_as_it_is(number: str) -> None:
     tools = [_tool("scale", factor={"type": "number"})]
     text = f"<tool_call><function=scale><parameter=factor>{number}</parameter></function></tool_call>"
     (found,) = DECK.tool_calls(text, tools=tools).calls
@@ -157,7 +157,7 @@ def test_start_of_a_fence_is_not_the_input_of_an_action() -> None:
         assert (found.calls, found.is_truncated) == ((), True)
 
 
-def test_nested_print_is_no_call_and_no_failure() -> None:
+def test_nested_print_is_neither_a_call_nor_a_failure() -> None:
     for count in (2, 5_000):
         assert not calls(f"```tool_code\n{'print(' * count}get_time(){')' * count}\n```")
 

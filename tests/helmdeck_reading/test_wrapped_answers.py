@@ -77,7 +77,7 @@ def test_damaged_object_comes_before_a_wrapped_one() -> None:
     assert DECK.decode(f'{{"result": {ANN}}}\n{{"name": "Bob", "age": 7,}}', Person).value == Person("Bob", 7)
 
 
-def test_truncated_wrapper_is_no_value() -> None:
+def test_truncated_wrapper_is_not_a_value() -> None:
     for text in (f'{{"result": {ANN}', f'{{"result": {ANN[:-1]}'):
         with pytest.raises(CallFailed):
             DECK.decode(text, Person)
