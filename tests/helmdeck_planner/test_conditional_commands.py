@@ -116,3 +116,33 @@ def test_units_without_spaces_add_up(written: str, seconds: int) -> None:
     [step] = plan(f"set a timer for {written}", TIMER)
 
     assert step["args"] == {"duration": seconds}
+
+
+STOP = tool("stop_container", container_id=described("Id or name of the container"))
+REFUND = tool("create_refund", payment=described("Id of the payment"))
+
+
+@each_case(
+    "request_text",
+    [
+        "wenn web läuft, stoppe den Container web",
+        "stoppe den Container web, wenn er läuft",
+        "si web tourne, arrête le conteneur web",
+        "si web está activo, detén el contenedor web",
+    ],
+)
+def test_a_condition_in_another_language_is_one_as_well(request_text: str) -> None:
+    assert "stop_container" not in [step["tool"] for step in plan(request_text, STOP)]
+
+
+@each_case(
+    ("request_text", "args"),
+    [
+        ("arrête le conteneur web", {"container_id": "web"}),
+        ("detén el contenedor web", {"container_id": "web"}),
+        ("erstatte pi_1", {"payment": "pi_1"}),
+        ("rembourse pi_1", {"payment": "pi_1"}),
+    ],
+)
+def test_words_of_what_tools_do_are_read_in_other_languages(request_text: str, args: dict[str, str]) -> None:
+    assert [step["args"] for step in plan(request_text, STOP, REFUND)] == [args]

@@ -359,7 +359,7 @@ def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
         for place in draft.free(Kind.PATH, Kind.HASH, Kind.SLUG)
         if (draft.tokens[place].value.startswith("/") or not is_file(draft.tokens[place]))
         and is_id(draft, needed[0], [place])
-        and (draft.tokens[place].kind is not Kind.SLUG or _takes_slash(draft, needed[0]))
+        and (draft.tokens[place].kind is not Kind.SLUG or _takes_slash(needed[0]))
     ]
     # "the PDF document" states no id; a ticker or a code is one.
     symbols = [
@@ -380,10 +380,10 @@ def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
         draft.set(needed[0], draft.tokens[symbols[0]].value, symbols)
 
 
-def _takes_slash(draft: Draft, each: Property) -> bool:
+def _takes_slash(each: Property) -> bool:
     """Whether an id may be "acme/web": what no other input of the entry is for, and no example contradicts."""
     shown = EXAMPLE.search(each.text)
-    return "/" in each.text or not (shown and any(map(str.isdigit, shown[1])) or each.labels & _APART)
+    return "/" in each.text or not ((shown and any(map(str.isdigit, shown[1]))) or each.labels & _APART)
 
 
 def id_text(draft: Draft, places: Sequence[int]) -> str:

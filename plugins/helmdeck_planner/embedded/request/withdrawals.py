@@ -65,14 +65,14 @@ def reviewed(text: str, parts: Sequence[Part], tokens: Sequence[Token], wording:
             is_quoted = is_quoted or _names_source(part.tokens)
             if is_quoted_act or _is_withdrawn(part, lead, wording):
                 part = _withdrawn(part)
-            if condition is not None and not (part.is_excluded or part.is_withdrawn):
-                part = attrs.evolve(part, condition=condition.text)
-            if _takes_fraction(part):
-                part = attrs.evolve(part, is_partial=True)
-            if states_condition(part):
-                condition = part
-            elif not part.condition and (clause := trailing_condition(part, wording)):
-                part = attrs.evolve(part, condition=text[clause[0].start : clause[-1].end])
+        if condition is not None and not (part.is_excluded or part.is_withdrawn):
+            part = attrs.evolve(part, condition=condition.text)
+        if _takes_fraction(part):
+            part = attrs.evolve(part, is_partial=True)
+        if states_condition(part):
+            condition = part
+        elif not part.condition and (clause := trailing_condition(part, wording)):
+            part = attrs.evolve(part, condition=text[clause[0].start : clause[-1].end])
         if found and part.is_excluded and _excepts(found[-1], part, wording):
             whole = text[found[-1].tokens[0].start : part.tokens[-1].end]
             found[-1] = attrs.evolve(found[-1], text=whole, is_partial=True)

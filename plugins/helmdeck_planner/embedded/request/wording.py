@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Final
 
-from helmdeck_language import ENGLISH, STOP_WORDS, Language, Lexicon, Speller, Token, detect, knows, stem
+from helmdeck_language import ENGLISH, NOUNS_TOO, STOP_WORDS, Language, Lexicon, Speller, Token, detect, knows, stem
 from helmdeck_selection import meaning_model
 
 _MIN_WORDS: Final = 2
+_MIN_STEM: Final = 4
 
 
 class Vocabulary:
@@ -55,6 +56,15 @@ def language_of(words: Sequence[str], lexicon: Lexicon) -> Language:
     return ENGLISH if all(common.knows(word) or knows(ENGLISH, [word]) for word in words) else found
 
 
+@lru_cache(2_000)
+def _translated(lexicon: Lexicon, code: str, word: str) -> Sequence[str]:
+    for vocabulary in lexicon.vocabularies:
+        if vocabulary.code == code:
+            [(_, english)] = vocabulary.english([word])
+            return sorted(english, key=lambda one: -english[one])
+    return ()
+
+
 class Wording:
     """The meaning of words in a request of one language over one catalog."""
 
@@ -68,7 +78,18 @@ class Wording:
 
     def verb(self, word: str) -> str:
         """Return the English verb of a word; empty if it is none."""
-        return self.language.verbs.get(word) or (word if self._is_catalog_verb(word) else "")
+        return self.language.verbs.get(word) or (word if self._is_catalog_verb(word) else self._stem_verb(word))
+
+    def _translated(self, word: str) -> Sequence[str]:
+        """Return the English words of a word of another language, by its stem, most important first."""
+        if self.language is ENGLISH or len(word) < _MIN_STEM or word in self.language.function_words:
+            return ()
+        return _translated(self.lexicon, self.language.code, word)
+
+    def _stem_verb(self, word: str) -> str:
+        """Return the English verb of a stem that is no noun as well."""
+        first = next(iter(self._translated(word)), "")
+        return first if first in ENGLISH.verbs and first not in NOUNS_TOO else ""
 
     def corrected_verb(self, word: str) -> str:
         """Return the English verb of a word, or of the word with one typing mistake corrected."""
@@ -85,6 +106,8 @@ class Wording:
             return found.split()
         if self.is_word(word):
             return (word,)
+        if english := self._translated(word):
+            return english
         corrected = self.vocabulary.speller.correct(word)
         return (corrected,) if corrected else (word,)
 
