@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
+from attrs.validators import instance_of
 
 from helmdeck_core.domain.chat import ChatRequest, ToolCall
 from helmdeck_core.domain.event_base import CallRef
@@ -22,10 +23,10 @@ class GuardFinding:
     :ivar text: number of the text in ``GuardSubject.texts``.
     """
 
-    kind: str
-    start: int = 0
-    stop: int = 0
-    text: int = 0
+    kind: str = attrs.field(validator=instance_of(str))
+    start: int = attrs.field(default=0, validator=instance_of(int))
+    stop: int = attrs.field(default=0, validator=instance_of(int))
+    text: int = attrs.field(default=0, validator=instance_of(int))
 
     @property
     def has_place(self) -> bool:
@@ -55,7 +56,8 @@ class GuardSubject:
 class Guard:
     """An open guard: the functions that it implements.
 
-    :ivar find: returns the matches in a text, in order, without overlaps; fast, and without side effects. Streams are searched, too.
+    :ivar find: returns the matches in a text; fast, and without side effects. Streams are searched, too. Overlapping matches count as
+        one, and a match without a place in the text blocks.
     :ivar held_from: returns from where the end of a text may be the start of a match, and its length if it cannot be. That part of
         a stream is held back. Left out: streams are held back to their end.
     :ivar find_tool: returns a finding for the name of a tool that is offered or called.

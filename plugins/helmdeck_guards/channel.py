@@ -20,8 +20,8 @@ Search = Callable[[OpenGuard, PlainText], Sequence[GuardFinding]]
 """Returns the findings of a guard; none where it failed and failures pass."""
 HeldFrom = Callable[[OpenGuard, PlainText], int]
 """Returns from where a guard holds a text back; its length where the guard failed and failures pass."""
-Replace = Callable[[OpenGuard, str], str]
-"""Returns the replacement of a finding by its kind.
+Replace = Callable[[OpenGuard, GuardFinding], str]
+"""Returns the replacement of a finding.
 
 :raises GuardBlocked: the guard blocks the answer.
 """
@@ -89,12 +89,14 @@ class Channel:
         text = PlainText(window[:size] if size < len(window) else window, is_json=self._is_json)
         cut = size if is_last else min(size, self._cut(text, window))
         masked = window
-        found = list[tuple[int, int, OpenGuard, str]]()
+        found = list[tuple[int, int, OpenGuard, GuardFinding]]()
         for guard in self._guards:
             for each in self._search(guard, text):
+                if not each.has_place:  # it cannot be redacted
+                    self._replace(guard, each)
                 start = max(each.start, base)  # the part before was shown already
                 if each.stop > base and all(each.stop <= other[0] or start >= other[1] for other in found):
-                    found.append((start, each.stop, guard, each.kind))
+                    found.append((start, each.stop, guard, each))
                     if each.stop > cut or (each.stop == size and not is_last):
                         cut = min(cut, start)
                     masked = f"{masked[:start]}{_MASK * (each.stop - start)}{masked[each.stop :]}"
@@ -104,9 +106,9 @@ class Channel:
             cut = min(cut, self._placeholders.held_from(window[:cut]))
         cut = max(cut, base)
         shown, end = list[str](), base
-        for start, stop, guard, kind in sorted(found, key=lambda each: each[0]):
+        for start, stop, guard, finding in sorted(found, key=lambda each: each[0]):
             if stop <= cut:
-                shown += [self._restored(window[end:start]), self._replace(guard, kind)]
+                shown += [self._restored(window[end:start]), self._replace(guard, finding)]
                 end = stop
         shown.append(self._restored(window[end:cut]))
         if raw := window[base:cut]:

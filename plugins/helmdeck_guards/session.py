@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,7 +23,7 @@ from helmdeck_guards.errors import GuardBlocked
 from helmdeck_guards.placeholders import Placeholders
 from helmdeck_guards.plain_text import PlainText, is_json_document, json_value
 from helmdeck_guards.settings import GuardSender, OpenGuard
-from helmdeck_guards.texts import edited, replaced, search, texts_of
+from helmdeck_guards.texts import apart, as_finding, edited, placed, replaced, search, texts_of
 
 
 class GuardSession:
@@ -68,7 +69,7 @@ class GuardSession:
             if guard.guard.find is not None:
                 request = self._searched(guard, request, found)
             if guard.guard.find_tool is not None:
-                allowed_tools = [tool for tool in request.tools if not self._is_refused(guard, tool.name, found)]
+                allowed_tools = [tool for tool in request.tools if not self.is_refused(guard, tool.name, found)]
                 if guard.can_redact and len(allowed_tools) < len(request.tools):
                     request = _with_tools(request, allowed_tools)
         except Exception as exc:
@@ -120,14 +121,12 @@ class GuardSession:
         """Redact what a service found at a place in the texts of the request."""
         if not guard.can_redact or not any(each.has_place for each in findings):
             return request, findings
-        number = -1
+        found, number = apart(findings), -1
 
         def edit(text: str, is_json: bool) -> str:
             nonlocal number
             number += 1
-            places = sorted(
-                (each for each in findings if each.has_place and each.text == number), key=lambda each: each.start
-            )
+            places = [each for each in found if each.text == number]
             return replaced(text, places, self._hide(guard, is_json)) if places else text
 
         return edited(request, edit, lambda texts: [edit(text, False) for text in texts]), findings
@@ -159,7 +158,7 @@ class GuardSession:
                 response = self._searched_answer(guard, response, found)
             if guard.guard.find_tool is not None:
                 for call in response.tool_calls:
-                    self._is_refused(guard, call.name, found)
+                    self.is_refused(guard, call.name, found)
         except Exception as exc:
             self.failed(guard, "answer", exc)
         texts = tuple(filter(None, (response.text, response.reasoning_content, response.refusal)))
@@ -218,7 +217,8 @@ class GuardSession:
         assert guard.guard.check is not None
         try:
             async with asyncio.timeout(guard.settings.timeout_s):
-                return list(await guard.guard.check(subject))
+                sizes = tuple(map(len, subject.texts))
+                return [placed(each, *sizes) for each in await guard.guard.check(subject)]
         except TimeoutError as exc:
             reason = TimeoutError(f"no answer within {guard.settings.timeout_s:g} s")
             self.failed(guard, subject.stage, reason, exc)
@@ -244,7 +244,7 @@ class GuardSession:
         """
         assert guard.guard.held_from is not None
         try:
-            return guard.guard.held_from(text.plain)
+            return operator.index(guard.guard.held_from(text.plain))
         except Exception as exc:
             self.failed(guard, "stream", exc)
             return len(text.plain)
@@ -298,12 +298,13 @@ class GuardSession:
         if self._report is not None:
             self._report(event)
 
-    def _is_refused(self, guard: OpenGuard, name: str, found: list[GuardFinding]) -> bool:
+    def is_refused(self, guard: OpenGuard, name: str, found: list[GuardFinding]) -> bool:
+        """Return whether a guard refuses a tool; its finding is added to ``found``."""
         assert guard.guard.find_tool is not None
         finding = guard.guard.find_tool(name)
         if finding is None:
             return False
-        found.append(finding)
+        found.append(as_finding(finding))
         return True
 
 

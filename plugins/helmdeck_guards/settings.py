@@ -152,11 +152,14 @@ def _settings(name: str, table: Mapping[str, Any], mistakes: list[Mistake]) -> G
 
 def _opened(spec: Contribution[GuardSpec], options: Any, services: GuardServices) -> Guard:
     try:
-        return spec.value.open(options, services)
+        guard: object = spec.value.open(options, services)
     except ConfigError:
         raise
     except Exception as exc:
         raise spec.fault(f"GuardSpec {spec.value.name!r} raised {type(exc).__name__}: {exc}") from exc
+    if not isinstance(guard, Guard):
+        raise spec.fault(f"GuardSpec {spec.value.name!r} returned {type(guard).__name__}, not a Guard")
+    return guard
 
 
 def _placed(mistakes: Iterable[Mistake], where: str) -> Iterable[Mistake]:

@@ -125,12 +125,11 @@ class GuardedStream:
             self._finding, session.placeholders, session.search, session.held_from, self._replace, is_json=is_json
         )
 
-    def _replace(self, guard: OpenGuard, kind: str) -> str:
-        if not guard.can_redact:
-            finding = [GuardFinding(kind)]
-            self._session.decide(guard, "stream", finding, finding)
-        self._redacted.setdefault(guard.name, []).append(GuardFinding(kind))
-        return marker(kind)
+    def _replace(self, guard: OpenGuard, finding: GuardFinding) -> str:
+        if not (guard.can_redact and finding.has_place):
+            self._session.decide(guard, "stream", [finding], [finding])
+        self._redacted.setdefault(guard.name, []).append(finding)
+        return marker(finding.kind)
 
     def _count(self, delta: ChatDelta) -> None:
         arguments = delta.tool_call.arguments if delta.tool_call is not None else ""
@@ -141,13 +140,11 @@ class GuardedStream:
 
     def _check_tool(self, name: str) -> None:
         for guard in self._by_tool:
-            assert guard.guard.find_tool is not None
+            found = list[GuardFinding]()
             try:
-                finding = guard.guard.find_tool(name)
+                self._session.is_refused(guard, name, found)
             except Exception as exc:
                 self._session.failed(guard, "stream", exc)
-                continue
-            found = [finding] if finding is not None else []
             self._session.decide(guard, "stream", found, found)
 
     # -- checks of parts -----------------------------------------------------------------------------------------

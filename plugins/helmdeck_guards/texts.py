@@ -24,16 +24,18 @@ def search(guard: OpenGuard, text: PlainText, *, decodes: bool = False) -> list[
     """Return the findings of a guard in a text, at their places in the original.
 
     :param decodes: words in base64 are decoded and searched, too.
+    :raises TypeError: the guard returned something else.
     """
     assert guard.guard.find is not None
     matches = guard.guard.find(text.plain)
     if not matches and not decodes:
         return []
     found = list[GuardFinding]()
-    for each in matches:
-        if not guard.allowed or text.plain[each.start : each.stop].casefold() not in guard.allowed:
-            start, stop = text.span(each.start, each.stop)
-            found.append(GuardFinding(each.kind, start, stop))
+    for each in apart([placed(match, len(text.plain)) for match in matches]):
+        if not each.has_place:
+            found.append(each)
+        elif not guard.allowed or text.plain[each.start : each.stop].casefold() not in guard.allowed:
+            found.append(GuardFinding(each.kind, *text.span(each.start, each.stop)))
     if not decodes:
         return found
     hidden = list[GuardFinding]()
@@ -44,6 +46,40 @@ def search(guard: OpenGuard, text: PlainText, *, decodes: bool = False) -> list[
         if (decoded := _decoded(match[0])) and (inner := guard.guard.find(decoded)):
             hidden.append(GuardFinding(inner[0].kind, start, stop))
     return sorted([*found, *hidden], key=lambda each: each.start) if hidden else found
+
+
+def as_finding(value: object) -> GuardFinding:
+    """Return a value that a guard returned as a finding.
+
+    :raises TypeError: it is something else.
+    """
+    if not isinstance(value, GuardFinding):
+        raise TypeError(f"{type(value).__name__} instead of a GuardFinding")
+    return value
+
+
+def placed(value: object, *sizes: int) -> GuardFinding:
+    """Return a finding of a guard; without its place where that is not in the text, so that it blocks instead of staying.
+
+    :param sizes: the lengths of the texts that were searched.
+    :raises TypeError: it is something else.
+    """
+    each = as_finding(value)
+    is_inside = 0 <= each.text < len(sizes) and 0 <= each.start < each.stop <= sizes[each.text]
+    return each if is_inside else GuardFinding(each.kind)
+
+
+def apart(findings: Sequence[GuardFinding]) -> list[GuardFinding]:
+    """Return findings in the order of their places, overlapping ones as one; those without a place are first."""
+    found = [each for each in findings if not each.has_place]
+    places = [each for each in findings if each.has_place]
+    for each in sorted(places, key=lambda each: (each.text, each.start, -each.stop)):
+        last = found[-1] if found else each
+        if last is not each and last.text == each.text and each.start < last.stop:
+            found[-1] = attrs.evolve(last, stop=max(last.stop, each.stop))
+        else:
+            found.append(each)
+    return found
 
 
 def _decoded(word: str) -> str:
@@ -57,13 +93,14 @@ def _decoded(word: str) -> str:
 
 
 def replaced(text: str, findings: Sequence[GuardFinding], placeholder: Callable[[str, str], str]) -> str:
-    """Return a text with a placeholder for each finding.
+    """Return a text with a placeholder for each finding that has a place.
 
+    :param findings: in order, without overlaps.
     :param placeholder: returns it for a kind and the text of a finding.
     """
     parts, end = list[str](), 0
     for each in findings:
-        if each.start >= end:
+        if each.has_place:
             parts += [text[end : each.start], placeholder(each.kind, text[each.start : each.stop])]
             end = each.stop
     return "".join([*parts, text[end:]])
