@@ -102,6 +102,25 @@ def test_values_behind_escapes_of_a_json_document_are_redacted(run):
     assert run(redacting(), [document]) == '{"note": "Hi,\\n[API_KEY_1]\\n[CARD_1]"}'
 
 
+@pytest.mark.parametrize("key", ["ghp_" + "a1B2" * 9, "sk-" + "aB3d" * 10])
+@pytest.mark.parametrize("escape", ["\\n", "\\t", "\\\\n"])
+def test_escape_in_source_code_or_in_nested_json_does_not_hide_a_key(run, key, escape):
+    assert run(redacting(), [f'keys = "{escape}{key}"']) == f'keys = "{escape}[API_KEY_1]"'
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "basic", "token"])
+def test_credentials_of_an_authorization_header_are_redacted(run, scheme):
+    assert run(redacting(), [f"curl -H 'Authorization: {scheme} 8f3a9c1dZ2e4b5a6'"]) == (
+        f"curl -H 'Authorization: {scheme} [PASSWORD_1]'"
+    )
+
+
+@pytest.mark.parametrize("value", ["Bearer $TOKEN_1", "Bearer <token-1>", "Bearer YOUR_TOKEN", "needed since 2024"])
+def test_authorization_without_credentials_is_no_finding(run, value):
+    text = f"Authorization: {value}"
+    assert run(redacting(), [text]) == text
+
+
 def test_values_in_tool_arguments_and_extra_fields_are_redacted(run):
     call = ToolCall("c", "f", '{"to": "jane\\u0040acme.org"}')
     session = redacting()

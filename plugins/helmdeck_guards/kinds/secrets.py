@@ -38,22 +38,22 @@ _PRIVATE_KEY: Final = re.compile(
 )
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>]{0,128}:([^\s/@\"'<>]{3,256})@(?=\w)")
 _NAMES: Final = (
-    r"(?i:(?:api[ _-]?key|secret(?:[ _-]?key)?|access[ _-]?(?:token|key)|auth[ _-]?token|"
+    r"(?i:(?:api[ _-]?key|secret(?:[ _-]?key)?|access[ _-]?(?:token|key)|auth[ _-]?token|authorization|"
     r"token|password|passwd|passwort|kennwort|pwd|mot de passe|contraseña|clave))"
 )
-_SETTING: Final = re.compile(
-    _NAMES + r"[\"']?(?: is| ist| est| es)?\s{0,3}[:=]?\s{0,3}[\"'`]?(?<=[\s:=\"'`])([^\s\"'`,;<>{}()\[\]]{8,256})"
-)
-_SETTING_END: Final = re.compile(
-    _NAMES + r"[\"']?(?: is| ist| est| es)?\s{0,3}[:=]?\s{0,3}[\"'`]?[^\s\"'`,;<>{}()\[\]]{0,256}$"
-)
+_BEFORE_VALUE: Final = r"[\"']?(?: is| ist| est| es)?\s{0,3}[:=]?\s{0,3}[\"'`]?(?:(?i:bearer|basic|token)\s{1,3})?"
+_SETTING: Final = re.compile(_NAMES + _BEFORE_VALUE + r"(?<=[\s:=\"'`])([^\s\"'`,;<>{}()\[\]]{8,256})")
+_SETTING_END: Final = re.compile(_NAMES + _BEFORE_VALUE + r"[^\s\"'`,;<>{}()\[\]]{0,256}$")
 _URL_END: Final = re.compile(r"[a-z][a-z0-9+.-]{1,20}:(?:/(?:/[^\s/]{0,384})?)?$")
 _PRIVATE_END: Final = re.compile(
     r"-----BEGIN [A-Z ]{0,40}(?:PRIVATE KEY.{0,8192})?$|-{1,5}(?:B|BE|BEG|BEGI|BEGIN)?$", re.DOTALL
 )
 _RUN: Final = re.compile(r"[A-Za-z0-9]{12,}")
+_ESCAPE: Final = r"(?<=\\[bfnrt])"
+"""After the escape of a line break or the like, which the text has as two characters, as in source code and in JSON inside JSON."""
+_START: Final = rf"(?:(?<![A-Za-z0-9])|{_ESCAPE})"
 _LITERAL: Final = re.compile(r"(?:\\b)?([A-Za-z0-9]+)(\[[_-]{2}\](?![?*{]))?")
-_CUES: Final = ("key", "token", "secret", "passw", "kennwort", "pwd", "mot de passe", "contrase", "clave")
+_CUES: Final = ("key", "token", "authori", "secret", "passw", "kennwort", "pwd", "mot de passe", "contrase", "clave")
 """Parts of the names of settings that hold secrets; a text without any is not searched for settings."""
 _QUANTIFIED: Final = re.compile(r"[?*{]")
 _MAX_TOKEN: Final = 8_192
@@ -83,6 +83,11 @@ def _is_password(text: str) -> bool:
     )
 
 
+def _after_escapes(pattern: str) -> str:
+    """Return a pattern for a word that also matches after an escape."""
+    return rf"(?:\b|{_ESCAPE}){pattern[2:]}" if pattern.startswith(r"\b") else pattern
+
+
 def _literal_prefixes(pattern: str) -> tuple[str, ...]:
     """Return what all matches of a pattern begin with; empty if that is unknown."""
     match = _LITERAL.match(pattern)
@@ -100,7 +105,7 @@ def _end_of(prefixes: Iterable[str]) -> re.Pattern[str]:
     starts = sorted({each[:size] for each in every for size in range(1, len(each))}, key=len, reverse=True)
     whole = "|".join(map(re.escape, every))
     return re.compile(
-        rf"(?<![A-Za-z0-9])(?:(?:{whole})[\w.*+/=-]{{0,{_MAX_TOKEN}}}|{'|'.join(map(re.escape, starts))})$"
+        rf"{_START}(?:(?:{whole})[\w.*+/=-]{{0,{_MAX_TOKEN}}}|{'|'.join(map(re.escape, starts))})$"
     )
 
 
@@ -109,11 +114,11 @@ def finder(
 ) -> tuple[Callable[[str], list[GuardFinding]], Callable[[str], int]]:
     """Return the functions ``find`` and ``held_from``."""
     known = [
-        (prefix, re.compile(f"(?<![A-Za-z0-9]){re.escape(prefix)}{rest}(?![A-Za-z0-9])")) for prefix, rest in _FORMATS
+        (prefix, re.compile(f"{_START}{re.escape(prefix)}{rest}(?![A-Za-z0-9])")) for prefix, rest in _FORMATS
     ]
     # One row for each prefix: a row whose prefix is not in the text costs 30 ns. An empty prefix is in every text.
     contributed = [
-        (prefix, re.compile(each.pattern, re.ASCII))  # so that a key may follow a letter of another script
+        (prefix, re.compile(_after_escapes(each.pattern), re.ASCII))  # so that a key may follow a letter of another script
         for each in services.secret_patterns
         for prefix in _literal_prefixes(each.pattern) or ("",)
     ]
@@ -134,7 +139,7 @@ def finder(
             spans += [("password", *match.span(1)) for match in _URL.finditer(text)]
         if options.settings and _has_cue(text):
             spans += [("password", *match.span(1)) for match in _SETTING.finditer(text) if _is_password(match[1])]
-        return _apart(spans) if spans else []
+        return [GuardFinding(*span) for span in spans]
 
     def held_from(text: str) -> int:
         size = len(text)
@@ -160,18 +165,6 @@ def _has_cue(text: str) -> bool:
         if cue in lower:
             return True
     return False
-
-
-def _apart(spans: list[tuple[str, int, int]]) -> list[GuardFinding]:
-    """The findings in order; overlapping ones become one."""
-    found = list[GuardFinding]()
-    for kind, start, stop in sorted(spans, key=lambda span: (span[1], -span[2])):
-        if found and start < found[-1].stop:
-            last = found.pop()
-            found.append(GuardFinding(last.kind, last.start, max(stop, last.stop)))
-        else:
-            found.append(GuardFinding(kind, start, stop))
-    return found
 
 
 def _open(options: SecretOptions, services: GuardServices) -> Guard:
