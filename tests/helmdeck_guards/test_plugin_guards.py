@@ -19,7 +19,6 @@ from helmdeck_core import (
 from helmdeck_guards import GuardBlocked, Guards, GuardSender, guarded_stream
 from helmdeck_testing import make_deck, plugin_with
 
-
 TOOL = ToolDefinition("look_up", "", {})
 
 

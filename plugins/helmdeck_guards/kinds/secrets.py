@@ -104,21 +104,20 @@ def _end_of(prefixes: Iterable[str]) -> re.Pattern[str]:
     every = sorted(set(prefixes), key=len, reverse=True)
     starts = sorted({each[:size] for each in every for size in range(1, len(each))}, key=len, reverse=True)
     whole = "|".join(map(re.escape, every))
-    return re.compile(
-        rf"{_START}(?:(?:{whole})[\w.*+/=-]{{0,{_MAX_TOKEN}}}|{'|'.join(map(re.escape, starts))})$"
-    )
+    return re.compile(rf"{_START}(?:(?:{whole})[\w.*+/=-]{{0,{_MAX_TOKEN}}}|{'|'.join(map(re.escape, starts))})$")
 
 
 def finder(
     options: SecretOptions, services: GuardServices
 ) -> tuple[Callable[[str], list[GuardFinding]], Callable[[str], int]]:
     """Return the functions ``find`` and ``held_from``."""
-    known = [
-        (prefix, re.compile(f"{_START}{re.escape(prefix)}{rest}(?![A-Za-z0-9])")) for prefix, rest in _FORMATS
-    ]
+    known = [(prefix, re.compile(f"{_START}{re.escape(prefix)}{rest}(?![A-Za-z0-9])")) for prefix, rest in _FORMATS]
     # One row for each prefix: a row whose prefix is not in the text costs 30 ns. An empty prefix is in every text.
     contributed = [
-        (prefix, re.compile(_after_escapes(each.pattern), re.ASCII))  # so that a key may follow a letter of another script
+        (
+            prefix,
+            re.compile(_after_escapes(each.pattern), re.ASCII),
+        )  # so that a key may follow a letter of another script
         for each in services.secret_patterns
         for prefix in _literal_prefixes(each.pattern) or ("",)
     ]
