@@ -239,7 +239,7 @@ def _annotation(annotation: Any) -> str:
 
 def _short(default: Any) -> str:
     text = repr(default)
-    return "..." if len(text) > 24 or " at 0x" in text or text in ("NOTHING", "mappingproxy({})") else text
+    return "..." if len(text) > 24 or " at 0x" in text or text in ("NOTHING", "{}") else text
 
 
 def _with_markers(parameters: Sequence[inspect.Parameter], rendered: Sequence[str]) -> list[str]:

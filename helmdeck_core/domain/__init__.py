@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
-EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+class _Empty(dict[str, Any]):
+    """An empty mapping that cannot be filled, and that values with it can be copied and pickled with."""
+
+    def __reduce__(self) -> str:
+        return "EMPTY"
+
+    def _refuse(self, *_: object, **__: object) -> Any:
+        raise TypeError("the default of a field cannot be changed")
+
+    __setitem__ = __ior__ = setdefault = update = _refuse
+
+
+EMPTY: Mapping[str, Any] = _Empty()
 """The default of fields that are mappings: shared, and read-only."""
 
 
