@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from helmdeck_core import ChatDelta, ChatResponse, Usage
-from helmdeck_providers.http.bodies import count, native_word, rows, string, table
+from helmdeck_providers.http.bodies import count, decode_json, native_word, rows, string, table
 from helmdeck_providers.http.response_reader import ReaderContext, ResponseReader
 from helmdeck_providers.wire_formats.gemini.request import OPAQUE
 
@@ -65,7 +65,7 @@ class GeminiAnswer(ResponseReader):
         self._token: object = None
         self._blocked: str | None = None
         self._growing_text: tuple[object, list[str]] | None = None
-        self._growing: tuple[dict[str, Any], dict[str, Any]] | None = None
+        self._growing: tuple[dict[str, Any], dict[str, Any], object] | None = None
 
     def feed_fast(self, chunk: _Chunk) -> Sequence[ChatDelta] | None:
         """Read an event with text or reasoning only."""
@@ -176,21 +176,22 @@ class GeminiAnswer(ResponseReader):
         if name:
             # A call that another one interrupts never gets its end, so it is truncated.
             self._is_truncated = self._is_truncated or self._growing is not None
-            args = dict(table(call.get("args")))
+            written = call.get("args")
+            # Some proxies send JSON instead of an object.
+            args = dict(table(decode_json(written.encode(errors="replace")) if isinstance(written, str) else written))
             whole = {key: value for key, value in call.items() if key not in ("partialArgs", "willContinue")}
-            self._growing = ({**part, "functionCall": {**whole, "args": args}}, args)
+            self._growing = ({**part, "functionCall": {**whole, "args": args}}, args, written)
         if self._growing is None:
             self._note_lost_arguments(call.get("args") or call.get("partialArgs"))
             return
-        part, args = self._growing
+        part, args, written = self._growing
         for chunk in rows(call.get("partialArgs")):
             _put(args, chunk)
         if call.get("willContinue") is not True:
             self._growing = None
             self._keep(part)
             whole = part["functionCall"]
-            arguments = args if args or isinstance(whole.get("args"), dict) else {}
-            yield from self._add_call(string(whole.get("id")), string(whole.get("name")), arguments)
+            yield from self._add_call(string(whole.get("id")), string(whole.get("name")), args or written)
 
 
 def _is_plain(part: Mapping[str, Any]) -> bool:
