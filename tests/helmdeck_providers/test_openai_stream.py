@@ -30,6 +30,7 @@ from helmdeck_testing import Chunks, Ending, completion
 from tests.case_support import each_case
 from tests.helmdeck_providers.openai_support import (
     REQUEST,
+    ask,
     events,
     joined,
     opened,
@@ -189,6 +190,30 @@ def test_whole_response_to_a_streaming_request_is_read(chat_server):
     server = chat_server(lambda body: completion("whole"))
     deltas, response = streamed(server.base_url)
     assert (deltas, response.text, response.stop_reason) == ([ChatDelta("whole")], "whole", StopReason.END_TURN)
+
+
+@pytest.mark.parametrize("preset", ["vllm", "openai-responses"])
+def test_stream_that_was_not_requested_is_read(chat_server, preset):
+    done = {
+        "output": [{"type": "message", "content": [{"type": "output_text", "text": "whole"}]}],
+        "status": "completed",
+    }
+    sent = {
+        "vllm": events(chunk({"content": "who"}), chunk({"content": "le"}), chunk(reason="stop")),
+        "openai-responses": events({"type": "response.completed", "response": done}, done=False),
+    }[preset]
+    server = chat_server(lambda body: (200, {"content-type": "text/event-stream"}, sent))
+    (response,) = ask(server.base_url, preset=preset)
+    assert (response.text, response.stop_reason) == ("whole", StopReason.END_TURN)
+    assert "stream" not in server.requests[-1].body
+
+
+def test_error_in_a_stream_that_was_not_requested_is_a_failure(chat_server):
+    sent = events(chunk({"content": "half"}), {"error": {"message": "died", "code": 502}})
+    server = chat_server(lambda body: (200, {"content-type": "text/event-stream"}, sent))
+    with pytest.raises(ProviderUnavailable) as caught:
+        ask(server.base_url)
+    assert (caught.value.excerpt, caught.value.detail) == ("half", "died")
 
 
 def test_closed_stream_closes_its_connection_and_provider_stays_usable(chat_server):
@@ -629,3 +654,11 @@ def test_refusal_at_the_end_of_a_stream_is_read_once_and_other_text_is_left_out(
 def test_stream_of_messages_in_place_of_deltas_is_joined():
     pieces = [{"choices": [{"index": 0, "message": {"content": text}}]} for text in ("ha", "ha", "!")]
     assert read(*pieces, chunk(reason="stop")).text == "haha!"
+
+
+def test_events_without_empty_lines_between_them_are_read():
+    stream = events(chunk({"content": "one "}), chunk({"content": "two"}), chunk(reason="stop"))
+    answer = ChatAnswer(terms())
+    read_stream(answer, stream.replace(b"\n\n", b"\n"))
+    response = answer.finish()
+    assert (response.text, response.stop_reason, answer.is_done) == ("one two", StopReason.END_TURN, True)

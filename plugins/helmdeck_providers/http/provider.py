@@ -81,14 +81,28 @@ class HttpProvider:
         request = await self._with_preliminary(attrs.evolve(request, stream=False) if request.stream else request)
         prepared = self._prepare(request)
         response = await self._connection.post(prepared.path, prepared.body, prepared.headers, prepared.secrets)
+        if response.status == 200 and response.body.strip() and may_be_events(response.body):
+            reader = self._reader(prepared, response)
+            if await self._read_events(reader, response.body):
+                return reader.finish()
         response, body = await self._decode_whole(prepared, response)
         reader = self._reader(prepared, response)
-        try:
+        with _partial_response_added(reader):
             for _ in reader.read(body):
                 pass
-        except CallFailed as exc:
-            raise reader.with_partial_response(exc) from exc.__cause__
         return reader.finish()
+
+    async def _read_events(self, reader: ResponseReader, body: bytes) -> bool:
+        """Read a stream that was not requested, which some servers and proxies send anyway; return whether it is one."""
+        events = self._wire_format.events(reader)
+        with _partial_response_added(reader):
+            for part in _parts(body):
+                for _ in events.feed(part):
+                    pass
+                await asyncio.sleep(0)
+            for _ in events.finish():
+                pass
+        return events.has_events
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         """Send a request; yield the deltas of the response, then the complete response.

@@ -120,12 +120,15 @@ class EventFeed:
             return
         rest = self._decoder.finish()
         for data in [rest] if isinstance(rest, bytes) else [event.data for event in rest]:
-            event = decode_json(data)
-            if data.strip() == self._reader.end_mark:
-                self._reader.done()
-            elif event is not NOT_JSON:
-                self.has_events = True
-                yield from self._reader.feed(event)
+            # Some proxies remove the empty lines between events.
+            for line in data.split(b"\n") if decode_json(data) is NOT_JSON else (data,):
+                event = decode_json(line)
+                if line.strip() == self._reader.end_mark:
+                    self._reader.done()
+                    return
+                if event is not NOT_JSON:
+                    self.has_events = True
+                    yield from self._reader.feed(event)
 
 
 def _error_event(data: bytes) -> dict[str, Any]:
