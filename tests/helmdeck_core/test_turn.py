@@ -201,6 +201,23 @@ def test_a_fatal_stop_is_never_continued(stop, outcome):
     assert response.continuation.terminal_reason is outcome
 
 
+@each_case("stops", [[StopReason.END_TURN] * 2, [StopReason.END_TURN, StopReason.MAX_TOKENS]])
+def test_refusal_to_continue_does_not_complete_a_truncated_answer(stops):
+    this = turn()
+    this.feed(cut("The tide comes in tw"))
+    sent(this.feed(reply("I am sorry, but I cannot continue.", stops[0])))
+    response = finished(this.feed(reply("Here is the rest:", stops[1])))
+    assert (response.text, response.stop_reason) == ("The tide comes in tw", StopReason.MAX_TOKENS)
+    assert response.continuation.terminal_reason is TerminalReason.NO_PROGRESS
+
+
+def test_answer_that_a_continuation_repeats_to_its_end_is_complete():
+    this = turn()
+    this.feed(cut("The tide comes in twice a day."))
+    response = finished(this.feed(reply("The tide comes in twice a day.")))
+    assert (response.text, response.stop_reason) == ("The tide comes in twice a day.", StopReason.END_TURN)
+
+
 def test_paused_turn_is_sent_back_unchanged():
     this = turn()
     step = sent(this.feed(reply("so far", StopReason.UNKNOWN, disposition=Disposition.RESUME, opaque={"blocks": 1})))

@@ -149,7 +149,7 @@ class Turn:
         self._more: list[AttemptRequest] = []
         self._dropped = 0
         self._attempts = self._repairs = 0
-        self._has_stalled = self._is_in_document = False
+        self._has_stalled = self._is_in_document = self._is_announcement = False
 
     def bind(self, check: ShapeCheck, takes_native: Callable[[], bool], guard: RequestGuard | None) -> None:
         """Set what depends on the call; a request with tool results is another call."""
@@ -250,6 +250,10 @@ class Turn:
         else:
             added, dropped = shown, max(0, len(visible) - len(shown))
         self._dropped += dropped
+        # Words about a continuation without one: "I am sorry, I cannot continue."
+        self._is_announcement = (
+            not added and bool(visible.strip()) and "repetition" not in self._merger.merge(self.answer, visible).kinds
+        )
         self._parts.append(len(added))
         self._text += added
         return len(added)
@@ -278,10 +282,11 @@ class Turn:
         return merged.added, merged.dropped
 
     def _corrected(self, response: ChatResponse) -> ChatResponse:
-        """The response; truncated where it ends cleanly although the JSON document of the turn is incomplete."""
-        if not self._is_in_document or response.stop_reason is not StopReason.END_TURN:
+        """The response; truncated where it ends cleanly although nothing continues the answer, or its JSON document is incomplete."""
+        if response.stop_reason is not StopReason.END_TURN:
             return response
-        if self._check.document_shape(self._text) is Shape.WHOLE:
+        is_open = self._is_in_document and self._check.document_shape(self._text) is not Shape.WHOLE
+        if not (is_open or self._is_announcement):
             return response
         return attrs.evolve(response, stop_reason=StopReason.MAX_TOKENS, disposition=None)
 
