@@ -8,6 +8,7 @@ import pytest
 
 from helmdeck_core import FAILURES, CallFailed, ChatRequest, Disposition, FailureClass, Message, Role, TextPart, Usage
 from helmdeck_core.calls.attempt_log import NO_RULE
+from helmdeck_core.calls.watchdog import silence_failure
 from helmdeck_core.cli import failure_lines
 from helmdeck_core.errors import Attempt
 from helmdeck_core.errors.hints import ANY_PROVIDER, hints
@@ -223,3 +224,10 @@ def test_single_attempt_is_listed_unless_no_request_was_sent():
 def test_cause_is_not_repeated_as_detail():
     assert "detail" not in shown(fail([cut_json()] * 12))
     assert "detail      the answer has the wrong shape at $.steps" in shown(fail([Reply('{"steps": 3}')] * 2))
+
+
+def test_advice_after_silence_between_tokens_names_the_limit_that_was_exceeded():
+    failure = silence_failure("a/m", 1.0, 12.0, is_first=False)
+    assert "see first_token_timeout_s" in failure.detail
+    assert "the detail names" in failure.advice()[1]
+    assert "idle_timeout_s" not in failure.advice()[1]

@@ -20,6 +20,7 @@ from helmdeck_core import (
     TransportError,
 )
 from helmdeck_providers import HttpConnection
+from helmdeck_providers.http.compression import DecodingError
 from helmdeck_providers.transports import httpx_client, httpx_pool
 from helmdeck_testing import provider_settings
 from tests.case_support import each_case
@@ -106,6 +107,7 @@ class Failing:
             "ConnectionBroken at http://host: it broke",
         ),
         (TransportError("odd"), ProviderUnavailable, "disconnected", "odd"),
+        (DecodingError("bad header"), ProviderUnavailable, "cut_body", "bad header"),
         (InvalidUrl("bad"), InvalidRequest, "", "bad"),
         (ConnectionBroken("key sk-secret-1"), ProviderUnavailable, "disconnected", "key [redacted]"),
     ],

@@ -119,7 +119,7 @@ def _public_url(location: str) -> str:
     """Return a URL without the parts that may contain secrets."""
     try:
         url = urlsplit(location)
-        return f"{url.scheme}://{url.hostname or ''}{url.path}" if url.scheme else url.path
+        return f"{url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}" if url.scheme else url.path
     except ValueError:  # unbalanced brackets
         return ""
 

@@ -60,7 +60,7 @@ _BROKEN = (ProviderUnavailable, "the provider closed the connection", "disconnec
 FAILURES: Mapping[type[Exception], tuple[type[CallFailed], str, str]] = {
     ConnectFailed: _UNREACHABLE,
     ConnectionBroken: _BROKEN,
-    DecodingError: _BROKEN,
+    DecodingError: (ProviderUnavailable, "the provider's response is damaged", "cut_body"),
     InvalidUrl: (InvalidRequest, "the request cannot be sent", ""),
     TransportError: _BROKEN,
 }
