@@ -9,7 +9,6 @@ import abc
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -61,7 +60,7 @@ class ReaderContext:
     normalise: Callable[[str | None], StopReason]
     dispose: Callable[[str | None, StopReason], Disposition]
     status: int = 200
-    headers: Mapping[str, str] = MappingProxyType({})
+    headers: Mapping[str, str] = EMPTY
     max_tokens: int | None = None
     secrets: Secrets = Secrets()
     downgrades: tuple[str, ...] = ()

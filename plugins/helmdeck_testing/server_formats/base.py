@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core import FailureClass, ToolCall
+from helmdeck_core import EMPTY, FailureClass, ToolCall
 from helmdeck_testing.servers import Recorded
 
 REQUEST_ID = "req-loopback-1"
@@ -97,9 +97,9 @@ class ServerFormat:
     wants_stream: Callable[[Recorded], bool] = _requests_stream
     content_type: str = "text/event-stream"
     headers: Mapping[str, str] = MappingProxyType({"x-request-id": REQUEST_ID})
-    quota: Mapping[str, str] = MappingProxyType({})
+    quota: Mapping[str, str] = EMPTY
     lacks: frozenset[str] = frozenset()
-    causes: Mapping[str, FailureClass] = MappingProxyType({})
+    causes: Mapping[str, FailureClass] = EMPTY
 
 
 def sse(*events: Mapping[str, Any] | str, named: bool = False) -> list[bytes]:
