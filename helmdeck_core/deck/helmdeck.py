@@ -402,6 +402,11 @@ def make_runtime(loaded: LoadedConfig, plugins: Mapping[str, object] | None, cli
     """
     if plugins is not None and not isinstance(plugins, Mapping):
         raise TypeError(f'plugins is a {type(plugins).__name__}; pass plugins by name, such as {{"acme": acme_plugin}}')
+    for name, plugin in (plugins or {}).items():
+        if plugin is None or isinstance(plugin, (str, Path)):  # it has no hooks, and would be ignored
+            raise TypeError(
+                f"plugins[{name!r}] is a {type(plugin).__name__}; pass the plugin itself, or its file as an override of plugins.files"
+            )
     check_type("http_clients", clients, Mapping)
     wanted = loaded.config.plugins
     found = load_plugins(

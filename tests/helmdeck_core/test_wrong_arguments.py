@@ -64,6 +64,8 @@ def deck():
             "environ['HELMDECK_MODEL'] must be of the type str, found int",
         ),
         (lambda _: Helmdeck(overrides={5: 1}), "a key of overrides must be of the type str or tuple, found int"),
+        (lambda _: Helmdeck(plugins={"mine": "my_plugin.py"}), "plugins['mine'] is a str; pass the plugin itself"),
+        (lambda _: Helmdeck(plugins={"mine": None}), "plugins['mine'] is a NoneType; pass the plugin itself"),
         (lambda _: Helmdeck(plugins=[object()]), "plugins is a list; pass plugins by name, such as {"),
     ],
 )
