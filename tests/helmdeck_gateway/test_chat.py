@@ -166,7 +166,7 @@ def test_fields_without_effect_are_named_in_a_header(gateway):
         ({"messages": [{"role": "user", "content": [{"type": "video_url"}]}]}, "messages[0].content[0].type"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].tool_call_id"),
         ({"messages": [{"role": "user", "content": "x"}], "n": 2}, "n"),
-        ({"messages": [{"role": "user", "content": "x"}], "max_tokens": 0}, "max_tokens"),
+        ({"messages": [{"role": "user", "content": "x"}], "max_tokens": -7}, "max_tokens"),
         ({"messages": [{"role": "user", "content": "x"}], "temperature": "hot"}, "temperature"),
         ({"messages": [{"role": "user", "content": "x"}], "tools": [{"type": "mystery"}]}, "tools[0].type"),
     ],
@@ -176,6 +176,8 @@ def test_invalid_request_is_rejected_with_the_name_of_the_field(gateway, primary
     assert answer.status == 400
     assert answer.body["error"]["param"] == param
     assert answer.body["error"]["type"] == "invalid_request_error"
+    if body.get("max_tokens"):
+        assert "found -7" in answer.body["error"]["message"]
     assert primary.requests == []
 
 

@@ -110,7 +110,7 @@ def max_tokens(body: Mapping[str, Any], *names: str) -> int | None:
         value: int | None = field(body, name, int)
         if value is not None:
             if not 1 <= value <= MAX_TOKENS:
-                raise invalid(f"must be from 1 to {MAX_TOKENS:,}", name)
+                raise invalid(f"must be from 1 to {MAX_TOKENS:,}, found {value}", name)
             return value
     return None
 
