@@ -61,7 +61,8 @@ class Helmdeck(Inspection):
     :param plugins: plugin objects by name, in addition to the installed ones.
     :param overrides: configuration by key path, such as ``{("selection", "ranker"): "mine"}``; or by dotted key, such as
         ``{"selection.ranker": "mine"}``, unless a part of the key contains a dot.
-    :param environ: environment variables; the process's own by default.
+    :param environ: environment variables with settings; the process's own by default. Keys (``env:NAME``) are read from the
+        process's own in any case.
     :param http_clients: HTTP clients by name of a provider, such as an ``httpx2.AsyncClient``; the deck does not close them.
     :raises ConfigError: with every mistake of the configuration.
     :raises PluginError: a plugin cannot be loaded, raised, or conflicts with another.

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 
-class _Empty(dict[str, Any]):
-    """An empty mapping that cannot be filled, and that values with it can be copied and pickled with."""
+class _Empty(Mapping[str, Any]):
+    """An empty mapping that values can be copied and pickled with."""
 
-    def __reduce__(self) -> str:
-        return "EMPTY"
+    def __getitem__(self, key: str) -> Any:
+        raise KeyError(key)
 
-    def _refuse(self, *_: object, **__: object) -> Any:
-        raise TypeError("the default of a field cannot be changed")
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
 
-    __setitem__ = __ior__ = setdefault = update = _refuse
+    def __len__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "{}"
+
+    def __reduce__(self) -> tuple[Callable[[], Mapping[str, Any]], tuple[()]]:
+        return _empty, ()
+
+
+def _empty() -> Mapping[str, Any]:
+    return EMPTY
 
 
 EMPTY: Mapping[str, Any] = _Empty()

@@ -232,7 +232,7 @@ def test_invalid_json_path_is_ignored(path):
     ("args", "expected"),
     [('{"at": "sea"}', '{"at":"sea"}'), ("", "{}"), ("at: sea", "at: sea"), ("[1]", "[1]"), ([1], "[1]")],
 )
-def test_arguments_that_are_no_object_are_never_replaced_by_empty_ones(args, expected):
+def test_arguments_in_another_form_are_never_replaced_by_empty_ones(args, expected):
     assert answered("gemini", chunk(call(args=args), reason="STOP")).tool_calls[0].arguments == expected
 
 

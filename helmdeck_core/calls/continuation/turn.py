@@ -251,9 +251,8 @@ class Turn:
             added, dropped = shown, max(0, len(visible) - len(shown))
         self._dropped += dropped
         # Words about a continuation without one: "I am sorry, I cannot continue."
-        self._is_announcement = (
-            not added and bool(visible.strip()) and "repetition" not in self._merger.merge(self.answer, visible).kinds
-        )
+        is_dropped = not added and bool(visible.strip())
+        self._is_announcement = is_dropped and "repetition" not in self._merger.merge(self.answer, visible).kinds
         self._parts.append(len(added))
         self._text += added
         return len(added)
@@ -286,9 +285,8 @@ class Turn:
         if response.stop_reason is not StopReason.END_TURN:
             return response
         is_open = self._is_in_document and self._check.document_shape(self._text) is not Shape.WHOLE
-        if not (is_open or self._is_announcement):
-            return response
-        return attrs.evolve(response, stop_reason=StopReason.MAX_TOKENS, disposition=None)
+        is_truncated = is_open or self._is_announcement
+        return attrs.evolve(response, stop_reason=StopReason.MAX_TOKENS, disposition=None) if is_truncated else response
 
     def _evaluated(self, response: ChatResponse) -> Trigger:
         """What a response means; a stop reason that contradicts the response is ignored."""
