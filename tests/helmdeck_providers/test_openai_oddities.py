@@ -47,22 +47,6 @@ def both(*calls):
     )
 
 
-# -- calls without a name ---------------------------------------------------------------------------------------
-
-
-def test_only_call_without_a_name_is_kept_so_that_it_is_requested_again():
-    nameless = call("", '{"n":1}')
-    for found in both(nameless):
-        assert [(each.name, each.arguments) for each in found] == [("", '{"n":1}')]
-    found = whole(choice("tool_calls", tool_calls=[nameless]))
-    assert found.stop_reason is StopReason.TOOL_CALL
-
-
-def test_call_without_a_name_beside_another_one_makes_the_response_truncated():
-    found = whole(choice("tool_calls", tool_calls=[call(), call("", '{"n":1}')]))
-    assert ([each.name for each in found.tool_calls], found.stop_reason) == (["look"], StopReason.MAX_TOKENS)
-
-
 # -- calls ----------------------------------------------------------------------------------------------------
 
 

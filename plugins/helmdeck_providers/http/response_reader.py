@@ -108,7 +108,6 @@ class ResponseReader(EventReader):
         self._refusal = ""
         self._is_refused = False
         self._is_truncated = False
-        self._lost_arguments: object = None
         self._chars_left = _MAX_CHARS
         self.is_divided: bool = False
 
@@ -219,9 +218,8 @@ class ResponseReader(EventReader):
             yield ChatDelta(tool_call=ToolCallDelta(call.number, arguments=chunk))
 
     def _note_lost_arguments(self, written: object) -> None:
-        """Record arguments of a call without a name: the response counts as truncated, since a known call may lack them."""
-        if written.strip() if isinstance(written, str) else written:
-            self._lost_arguments = written
+        """Record arguments of an unknown call: the response counts as truncated, since a known call may lack them."""
+        self._is_truncated = self._is_truncated or bool(written.strip() if isinstance(written, str) else written)
 
     def _add_call(self, id: str, name: str, value: object) -> Iterator[ChatDelta]:
         """Add a complete tool call; its arguments are an object or JSON."""
@@ -282,8 +280,7 @@ class ResponseReader(EventReader):
         calls = self._finished_calls()
         strict = context.normalise(self._raw)
         is_at_limit = context.max_tokens is not None and usage.output_tokens >= context.max_tokens
-        has_lost = self._lost_arguments is not None and bool(self._calls)
-        is_truncated = self._is_truncated or has_lost or self.has_truncated_call()
+        is_truncated = self._is_truncated or self.has_truncated_call()
         reason = in_context(
             strict,
             text=self.visible(),
@@ -330,9 +327,4 @@ class ResponseReader(EventReader):
             while not call_id or call_id in calls:
                 call_id = self._generate_id(call.number, call.name, f"{text}/{call_id}")
             calls[call_id] = ToolCall(call_id, call.name, text)
-        if (
-            self._lost_arguments is not None and not calls
-        ):  # the only call is one without a name, which cannot be executed
-            text = arguments(self._lost_arguments)
-            return (ToolCall(self._generate_id(0, "", text), "", text),)
         return tuple(calls.values())
