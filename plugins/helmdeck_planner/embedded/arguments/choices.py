@@ -34,6 +34,8 @@ from helmdeck_planner.embedded.request.word_lists import word_list
 _CODES: Final = re.compile(r"(?<![\w.])(-?\d{1,3})\s?=\s?([A-Za-z]{2,20})\b")
 # "dead ones as well"
 _TOO: Final = re.compile(r"(?: [a-z]{2,12}){0,2} (?:too|also|as well)\b", re.IGNORECASE)
+# Words of inputs whose choices are things with names: "deployment", but not the "type" of a record.
+_THING_KINDS: Final = frozenset(("resource", "kind", "object", "entity"))
 _WHOLE: Final = ("whole", "entire", "complete", "full")
 _COMPARING: Final = word_list("comparing")
 _RESTRICTING: Final = word_list("restricting")
@@ -70,7 +72,7 @@ def fill_choices(draft: Draft) -> None:
             value, place = found[0]
             draft.set(each, value, [place] if place >= 0 else [])
             draft.used_places.update(_choice_places(draft, value))
-            if place >= 0 and not KIND_WORDS.isdisjoint(each.words):
+            if place >= 0 and not _THING_KINDS.isdisjoint(each.words):
                 fill_name_beside(draft, place)
 
 

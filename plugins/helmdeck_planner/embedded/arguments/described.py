@@ -175,12 +175,13 @@ def _read(draft: Draft, each: Property, phrase: Phrase) -> tuple[float, Property
     if each.role is Role.BOOLEAN:
         names = frozenset(map(stem, set(each.words) - NEGATIVE_WORDS)) - _SWITCHING
         weight = _weight(draft, each, phrase, names, affirmed(each.text))
-        removes = not DELETING_WORDS.isdisjoint(each.words)
-        stems = frozenset(term for place in range(len(draft.tokens)) for term in draft.stems(place))
-        if weight and removes and not _KEEPING.isdisjoint(stems):
-            return weight, each, False  # "keep the branch" for ``remove_branch``
-        if removes and _DELETING.isdisjoint(stems):
-            return None
+        removing = frozenset(map(stem, DELETING_WORDS.intersection(each.words))) - draft.profile.verbs
+        if weight and removing:
+            stems = frozenset(term for place in range(len(draft.tokens)) for term in draft.stems(place))
+            if not _KEEPING.isdisjoint(stems):
+                return weight, each, False  # "keep the branch" for ``remove_branch``
+            if _DELETING.isdisjoint(stems):
+                return None
         # "without the cache" sets ``no_cache``.
         is_negative = not NEGATIVE_WORDS.isdisjoint(each.words)
         return (weight, each, phrase.is_negated is is_negative) if weight else None

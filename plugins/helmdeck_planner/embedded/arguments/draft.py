@@ -203,7 +203,11 @@ class Draft:
         if each.role is Role.ID and is_path and "/" in token.value:
             return "/" in each.text or bool(_PATHS & each.hints)
         if each.role in (Role.QUERY, Role.TEXT, Role.NAME) and is_path and not is_alone:
-            return (each.role is Role.QUERY and token.value[0] not in "/~") or "/" not in token.value
+            return (
+                token.value[0] not in "/~"
+                if each.role is Role.QUERY
+                else each.role is Role.NAME and "/" not in token.value
+            )
         if each.role is Role.NAME:
             return token.kind is not Kind.SQL and not (token.kind is Kind.CODE and "\n" in token.value)
         if each.role is Role.PATH and is_path and FOLDER_WORDS & set(each.words) and not each.is_list:

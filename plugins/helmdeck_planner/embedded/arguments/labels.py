@@ -306,7 +306,9 @@ def _whole_name(draft: Draft, each: Property, place: int) -> list[int]:
     run = word_run(draft, place)
     end = run[-1] + 1
     is_open = each.role in (Role.NAME, Role.TEXT) and draft.tokens[place].value[:1].isupper()
-    is_open = is_open and not draft.tokens[run[-1]].value.endswith(_POSSESSIVES)
+    is_open = (
+        is_open and len(draft.tokens[run[-1]].value) > 1 and not draft.tokens[run[-1]].value.endswith(_POSSESSIVES)
+    )
     is_longer = is_open and end < len(draft.tokens) and draft.tokens[end].word not in _WORTH
     return [*run, end] if is_longer and is_noun_of_name(draft, end) else run
 

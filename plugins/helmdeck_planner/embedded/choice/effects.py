@@ -29,6 +29,7 @@ _ENDS: Final = word_list("ends")
 # "light.kitchen", and "Entity id of the light".
 _TYPED_ID: Final = re.compile(r"([a-z]{3,20}(?:_[a-z]{3,20})?)\.[a-z][a-z0-9_]{1,60}")
 _ID_OF: Final = re.compile(r"^Entity id of (?:the|a|an) (\w+)", re.IGNORECASE)
+_DEFINITE: Final = word_list("possessives")
 _KEEPING: Final = stemmed("keeping")
 _UNDOING: Final = "un"
 _READING_SQL: Final = re.compile(r"\s*(?:select|with|pragma|explain|show)\b", re.IGNORECASE)
@@ -92,7 +93,8 @@ def does_too_much(part: Part, profile: Profile) -> bool:
 def _keeps(part: Part) -> bool:
     """Whether a part leaves a thing that exists as it is: "keep the source branch"."""
     following = part.tokens[part.verb_place + 1 : part.verb_place + 2]
-    is_definite = any(token.word in ENGLISH.determiners - {"a", "an"} for token in following)
+    is_definite = any(token.word in _DEFINITE for token in following)
+    is_definite = is_definite and all(token.kind is not Kind.QUOTE for token in part.tokens)  # 'leave the text "Nice"'
     return part.verb_place >= 0 and stem(part.tokens[part.verb_place].word) in _KEEPING and is_definite
 
 
