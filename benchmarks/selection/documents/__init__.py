@@ -4,6 +4,7 @@
 has one language; a line ``%%% NAME`` starts a document. ``requests.jsonl`` has short requests in many languages, ``requests/fit`` and
 ``requests/held_out`` longer ones of several lines, ``chinese.json`` a small Chinese catalog with labelled requests.
 ``conversations`` has whole texts, never fitted on: mails, threads, logs and subtitles with the request between two brackets.
+``pasted`` has texts of many kinds in fourteen languages, never fitted on, each with a request that refers to it, and requests that do not.
 """
 
 from __future__ import annotations
@@ -70,15 +71,36 @@ def multiline(split: str) -> list[tuple[str, str]]:
 
 def conversations(split: str) -> list[tuple[Document, str]]:
     """Return texts with a conversation and a request, and the requests; a hash of the name picks the half, ``fit`` or ``held_out``."""
-    every = [each for each in _texts(FOLDER / "conversations") if _half(each) == split]
+    every = [each for each in _texts(FOLDER / "conversations") if half_of(each) == split]
     return [
         (attrs.evolve(each, text=_ASKED.sub(r"\1", each.text)), " ".join(_ASKED.findall(each.text))) for each in every
     ]
 
 
-def _half(document: Document) -> str:
+def half_of(document: Document) -> str:
+    """Return the half of a document that is never fitted on: ``fit`` if its failures may be read, else ``held_out``."""
     name = f"{document.language}:{document.name}"
     return "fit" if sha256(name.encode()).digest()[0] % 2 else "held_out"
+
+
+Asked = tuple[str, frozenset[str], str]
+"""Language, needed tools and text of a request."""
+
+
+def pasted() -> tuple[list[tuple[Document, str, frozenset[str]]], list[Asked]]:
+    """Return texts, each with a request that refers to it and the needed tools; and requests that refer to none of them.
+
+    A line ``[here]`` of a text is a place for a request inside of it.
+    """
+    lines = (FOLDER / "pasted" / "requests.txt").read_text(encoding="utf-8").splitlines()
+    rows = [line.split(" | ", 2) for line in lines if not line.startswith("#")]
+    requests = [(language, frozenset(tools.split()), text) for language, tools, text in rows]
+    found = []
+    for each in _texts(FOLDER / "pasted"):
+        head, _, text = each.text.partition("\n")
+        tools, _, own = head.removeprefix("@ ").partition(" | ")
+        found.append((attrs.evolve(each, text=text), own, frozenset(tools.split())))
+    return found, requests
 
 
 def chinese() -> tuple[dict[str, Any], list[tuple[str, frozenset[str]]]]:
