@@ -53,9 +53,9 @@ learnt weights of {sentences} features of a sentence, {borders} of a border betw
 a word is 1 if its sentence belongs to the request with a probability of a half at least, else the square of that, and 0 below 0.25. A text
 is one request if the probability of that is at least 0.45 and no more than a fifth of its lines have no words, as those of JSON. A text with turns,
 such as the labelled lines of a chat or the quoted lines of a mail, has weights of its own and {turns} more features: which turns, and
-what outside of them, a layout takes. It may be as short as 200 characters, any other document is part of a text of 400 at least.
+what outside of them, a layout takes. A text of less than 200 characters has no document.
 
-`python -m benchmarks.selection.fit DATA --write` fits the weights, a conditional logit, on 9,000 texts that are assembled at random
+`python -m benchmarks.selection.fit DATA --write` fits the weights, a conditional logit, on 9,000 texts and 4,500 short ones that are assembled at random
 from the requests of the four catalogs (with their whole catalogs, and with ten tools of them), our own requests in nine languages, what
 people say for the tools of 96 products of the [model of wording](wording.md), half of it beside a statement, and the documents in `benchmarks/selection/documents/fit`, `tests/data/documents`, the announcements and 360
 [transcripts](selection-transcripts.md), and with `--turns` those of texts with turns, on 4,500 more texts, most of them with transcripts. Requests are single, in a row, lists in many styles, or of several lines; there are up to eight documents, before, after, around or on both sides of the request. The file

@@ -13,7 +13,7 @@ from benchmarks.selection.documents import Document, documents
 JOINTS = ("\n\n", "\n\n", "\n", " ")
 LIST_JOINTS = (" ", " ", "\n", "\n", "\n\n", "\n- ")
 DOCUMENT_JOINTS = ("\n\n", "\n\n", "\n\n\n", "\n", "\n\n---\n\n")
-MODES = ("alone",) * 5 + ("last",) * 7 + ("first",) * 6 + ("around",) * 2 + ("inside",) + ("between",)
+MODES = ("alone",) * 5 + ("last",) * 7 + ("first",) * 6 + ("around",) * 2 + ("inside",) * 2 + ("between",)
 # Kinds of documents that ask and command themselves, and announcements, are drawn twice as often.
 FREQUENT_KINDS = frozenset(
     {document.kind for document in documents("older")}
@@ -43,6 +43,9 @@ FREQUENT_TRANSCRIPTS = 1.5
 FOLDS = 5
 # Shares of texts.
 SEVERAL_DOCUMENTS, WRITTEN_LINES, STYLED, FEW = 0.18, 0.22, 0.33, 0.25
+
+# Characters of an excerpt and of several requests without a document; the first of short texts.
+SHORTEST, LEAST_ALONE = (150, 400), (200, 400)
 
 MARKS = (
     "{n}. ",
@@ -151,7 +154,7 @@ def styled(rng: random.Random, texts: Sequence[str], language: str) -> str:
     return text
 
 
-def request(rng: random.Random, source: Source, *, is_long: bool) -> str:
+def request(rng: random.Random, source: Source, *, is_long: bool, is_short: bool = False) -> str:
     """Return one request, several in a row, or one of several lines."""
     if source.lines and rng.random() < WRITTEN_LINES:
         return shortened(rng, rng.choice(source.lines))
@@ -164,8 +167,8 @@ def request(rng: random.Random, source: Source, *, is_long: bool) -> str:
             while rng.random() < 0.5:
                 text += rng.choice(LIST_JOINTS) + rng.choice(source.texts)
         return text
-    joint = rng.choice(LIST_JOINTS)
-    while len(text) + sum(char > "\u2e80" for char in text) < 400 or rng.random() < 0.6:
+    joint, least = rng.choice(LIST_JOINTS), LEAST_ALONE[not is_short]
+    while len(text) + sum(char > "\u2e80" for char in text) < least or rng.random() < 0.6:
         text += (joint if rng.random() < 0.7 else rng.choice(LIST_JOINTS)) + rng.choice(source.texts)
     return text
 
@@ -178,13 +181,15 @@ def shortened(rng: random.Random, text: str) -> str:
     return "\n".join(lines).strip() or text
 
 
-def pasted(rng: random.Random, texts: Sequence[Document], weights: Sequence[float]) -> tuple[Document, str]:
+def pasted(
+    rng: random.Random, texts: Sequence[Document], weights: Sequence[float], *, is_short: bool = False
+) -> tuple[Document, str]:
     """Return a document and its text; in some cases with others of its fold around it."""
     document = rng.choices(texts, weights)[0]
     text = (
         few_turns(rng, document.text)
         if document.kind == TRANSCRIPT and rng.random() < FEW
-        else excerpt(rng, document.text)
+        else excerpt(rng, document.text, is_short=is_short)
     )
     if rng.random() < SEVERAL_DOCUMENTS:
         others = [each for each in texts if fold_of(each) == fold_of(document) and each is not document]
@@ -196,13 +201,13 @@ def pasted(rng: random.Random, texts: Sequence[Document], weights: Sequence[floa
     return document, text
 
 
-def excerpt(rng: random.Random, document: str) -> str:
-    """Return a document, in one of three cases without its first or last paragraphs."""
+def excerpt(rng: random.Random, document: str, *, is_short: bool = False) -> str:
+    """Return a document, in one of three cases, or three of four short ones, without its first or last paragraphs."""
     parts = document.split("\n\n")
-    if len(parts) > 3 and rng.random() < 0.33:
-        cut = rng.randint(1, len(parts) // 2)
+    if len(parts) > (2 if is_short else 3) and rng.random() < (0.75 if is_short else 0.33):
+        cut = rng.randint(1, len(parts) - 1 if is_short else len(parts) // 2)
         kept = "\n\n".join(parts[cut:] if rng.random() < 0.5 else parts[:-cut])
-        return kept if len(kept) > 400 else document
+        return kept if len(kept) > SHORTEST[not is_short] else document
     return document
 
 
@@ -215,12 +220,14 @@ def few_turns(rng: random.Random, document: str) -> str:
     return joint.join(parts[start : start + count])
 
 
-def compose(rng: random.Random, mode: str, source: Source, document: str, other: str) -> list[tuple[str, bool]]:
+def compose(
+    rng: random.Random, mode: str, source: Source, document: str, other: str, *, is_short: bool = False
+) -> list[tuple[str, bool]]:
     """Return strings in order, each with whether it belongs to the request.
 
     :param other: the second document, for a request between two.
     """
-    asked = request(rng, source, is_long=mode == "alone")
+    asked = request(rng, source, is_long=mode == "alone", is_short=is_short)
     if mode == "alone":
         return [(asked, True)]
     joint = rng.choice(JOINTS)

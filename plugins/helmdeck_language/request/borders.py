@@ -16,6 +16,7 @@ BORDER: Final = (
     "neighbour_letter", "list_inside",
     "own_asks", "own_relevance", "own_open", "own_statement", "neighbour_statement", "contrast",
     "continues", "near_break", "sentence_of_paragraphs", "leaves_turns",
+    "opens", "only_gap",
 )  # fmt: skip
 """Names of the features of the border between request and document."""
 
@@ -56,7 +57,7 @@ def border_scores(
     """
     flags, is_asking, tongues, relevance, sums = sides
     (same_line, new_line, paragraph, outermost, in_block, break_, switch, colon, title, position, near_relevance,
-     _, _, _, _, _, list_inside, _, own_relevance, _, _, _, contrast, continued, near_break, broken_sentence, leaves_turns) = weights  # fmt: skip
+     _, _, _, _, _, list_inside, _, own_relevance, _, _, _, contrast, continued, near_break, broken_sentence, leaves_turns, opens, only_gap) = weights  # fmt: skip
     by_gap = (same_line + broken_sentence if paragraphs else same_line, new_line, paragraph)
     base = position * log(len(found))
     count = len(found)
@@ -74,6 +75,8 @@ def border_scores(
             score = score + switch
         if before.text[-1] in _COLONS:
             score = score + colon
+        if gap is Gap.NEW_PARAGRAPH:
+            score = score + only_gap / len(paragraphs)
         if flags[at] & flags[at - 1] & cues.BULLET:
             score = score + list_inside
         if flags[at] & cues.CONTINUES:
@@ -93,6 +96,8 @@ def border_scores(
     for at in ends:
         if flags[at] & cues.OPEN_END and not is_asking[at]:
             after[at] = after[at] + title
+        if flags[at] & cues.OPENS:
+            after[at] = after[at] + opens
     if paragraphs and paragraphs[-1] in before:
         before[paragraphs[-1]] = before[paragraphs[-1]] + outermost
     if paragraphs and paragraphs[0] in after:

@@ -30,7 +30,7 @@ FEATURES: Final = (
     "label", "bullet", "quoted", "letter", "open_end", "value", "symbols", "cells", "short", "long", "pointer",
     "other_tongue", "repeated", "relevance", "unrelated", "statement", "dull", "label_command",
     "continues", "one_of_tongues", "turn", "outside_turns", "inner_command",
-    "question_start", "casual",
+    "question_start", "casual", "indented", "opens",
 )  # fmt: skip
 """The names of the features, in the order of the vectors."""
 
@@ -119,6 +119,9 @@ _LABEL: Final = re.compile(r"[^\W\d_][^\n:\uff1a?!,;(){}\[\]=<>\"]{0,30}[:\uff1a
 _BULLET: Final = re.compile(
     r"[-*+\u2022\u00b7\u25e6\u2013\u30fb#>|]|\[[ xX]?\]|\(?[0-9a-zA-Z]{1,3}[.)\u3001]\s|\d+(?:\.\d+)+\s|[\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341]{1,3}[\u3001.]|[\u00a7\u2190-\u2bff\U0001f300-\U0001faff]"
 )
+_OPENING: Final = _FILE.table("opening")
+_HEADERS: Final = frozenset(_OPENING.lines("labels"))
+_OPENING_LINE: Final = re.compile("|".join(_OPENING.lines("lines")))
 _FULL_STOP: Final = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964\u061f][\"'\u201d\u2019\u00bb\u300d)\]]{0,4}$")
 _STOPS: Final = frozenset(".!?\u2026\u3002\uff01\uff1f\u0964\u061f")
 _QUESTION_MARKS: Final = frozenset("?\uff1f\u061f")
@@ -166,6 +169,12 @@ def features(sentence: Sentence) -> tuple[int, Sequence[tuple[int, float]], str]
         elif found[0] in _QUESTION_STARTS:
             flags |= _QUESTION_START
     flags |= _command(found[len(_MARK_WORDS.findall(text, 0, start)) :] if start else found)
+    if (label and found and found[0] in _HEADERS and len(_MARK_WORDS.findall(label[0])) == 1) or _OPENING_LINE.match(
+        text
+    ):
+        flags |= OPENS
+    if sentence.is_indented:
+        flags |= _INDENTED
     if label and _command(found[len(_MARK_WORDS.findall(text, 0, label.end())) :]):
         flags |= _BIT["label_command"]
     language = ""
@@ -245,16 +254,17 @@ ASKING: Final = sum(
 """The bits of features of which each alone makes a sentence a request."""
 (
     BASE, LABEL, BULLET, LETTER, OPEN_END, STATEMENT, OTHER_TONGUE, ONE_OF_TONGUES, UNRELATED, DULL, CONTINUES, TURN,
-    OUTSIDE_TURNS,
+    OUTSIDE_TURNS, OPENS,
 ) = (
     _BIT[name]
     for name in (
         "base", "label", "bullet", "letter", "open_end", "statement", "other_tongue", "one_of_tongues", "unrelated", "dull",
-        "continues", "turn", "outside_turns",
+        "continues", "turn", "outside_turns", "opens",
     )
 )  # fmt: skip
-_ASKS_YOU, _YOU_BIT, _SHORT, _QUESTION, _LONG_BIT, _QUOTED, _VALUE_BIT, _QUESTION_START = (
-    _BIT[name] for name in ("asks_you", "you", "short", "question", "long", "quoted", "value", "question_start")
+_ASKS_YOU, _YOU_BIT, _SHORT, _QUESTION, _LONG_BIT, _QUOTED, _VALUE_BIT, _QUESTION_START, _INDENTED = (
+    _BIT[name]
+    for name in ("asks_you", "you", "short", "question", "long", "quoted", "value", "question_start", "indented")
 )
 SYMBOLS, REPEATED, RELEVANCE = (_PLACE[name] for name in ("symbols", "repeated", "relevance"))
 

@@ -20,14 +20,16 @@ _COPIED_CHARACTERS: Final = 60
 
 # Runs of punctuation are bounded, so that a line of ten thousand dots is scanned only once.
 _END: Final = re.compile(
-    r"""[\n.!?\u2026\u3002\uff01\uff1f\u0964\u061f] (?:   # a leading set lets the engine skip ahead
-        (?<=\n) [\n\ \t\r]*+
+    r"""[\n\r\u2028\u2029.!?\u2026\u3002\uff01\uff1f\u0964\u061f] (?:   # a leading set lets the engine skip ahead
+        (?<=[\n\r\u2028\u2029]) [\n\ \t\r\u2028\u2029]*+
       | (?<=[\u3002\uff01\uff1f\u0964]) [\u3002\uff01\uff1f\u0964]{0,7} [\u300d\u300f\u201d]{0,2}
       | (?<=[.!?\u2026\u061f]) [.!?\u2026\u061f]{0,7} ["'\u201d\u2019\u00bb)\]]{0,4} (?=\s|\Z)
     )""",
     re.VERBOSE,
 )
 _QUESTION: Final = re.compile(r"[?\uff1f\u061f][\"'\u201d\u2019\u300d)\]]{0,4}$")
+_BREAKS: Final = frozenset("\n\r\u2028\u2029")
+_INDENTS: Final = frozenset(" \t")
 # A list number is not a sentence.
 _LIST_MARK: Final = re.compile(r"\W*(?:[0-9a-zA-Z]{1,2}|[ivxIVX]{3,5})\.")
 
@@ -49,6 +51,7 @@ class Sentence:
 
     :ivar words: folded words.
     :ivar terms: the unique terms.
+    :ivar is_indented: it is the first of an indented line.
     :ivar is_unread: the middle of a very long text, which is not split and has no tokens.
     """
 
@@ -56,6 +59,7 @@ class Sentence:
     words: tuple[str, ...]
     terms: tuple[str, ...]
     gap: Gap
+    is_indented: bool = False
     is_unread: bool = False
 
     @property
@@ -120,7 +124,8 @@ def _split(text: str) -> list[Sentence]:
         if found and gap is Gap.SAME_LINE and len(found[-1].words) < 2 and _LIST_MARK.fullmatch(found[-1].text):
             before = found.pop()
             content, gap, own = f"{before.text} {content}", before.gap, (*before.words, *own)
-        found.append(Sentence(content, own, unique_terms(own), gap))
+        is_indented = gap is not Gap.SAME_LINE and start > 0 and text[start - 1] in _INDENTS
+        found.append(Sentence(content, own, unique_terms(own), gap, is_indented))
     return found
 
 
@@ -129,9 +134,9 @@ def _pieces(text: str) -> Iterator[tuple[int, int, int]]:
     position = 0
     for match in _END.finditer(text):
         start, end = match.span()
-        if text[start] == "\n":
+        if text[start] in _BREAKS:
             yield position, start, 0
-            yield end, end, text.count("\n", start, end)
+            yield end, end, text.count("\n", start, end) or end - start
         else:
             yield position, end, 0
         position = end

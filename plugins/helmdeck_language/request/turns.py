@@ -20,18 +20,23 @@ _TIME: Final = (
 )
 _LABEL: Final = re.compile(
     rf"""[*_\#\s]{{0,4}}(?:
-      (?P<mark> >(?=[\s>]|$) | \*\*\*(?=\s) | <[^<>\n]{{1,40}}> | [\[(]?{_TIME}(?![\w%]) | \d{{1,5}}$)
+      (?P<mark> >(?=[\s>]|$) | \*\*\*(?=\s) | <[^<>\n]{{1,40}}> | [\[(]?{_TIME}(?![\w%]) | \d{{1,5}}$
+              | \[[^\W\d_][^\[\]\n]{{1,30}}\](?=\s) | [^\W\d_]{{3}}\s{{1,2}}\d{{1,2}}\s\d\d:\d\d:\d\d(?=\s) )
     | (?P<name> [^\W\d_] [^\n:\uff1a?!;,(){{}}\[\]=<>"|\u2014]{{0,40}}? )
-      (?: \s*[\[(][^\[\]()\n]{{1,30}}[\])] )?
-      (?: \**[:\uff1a](?=\s|\*|[^\x00-\x7f]) | \s(?:-{{1,2}}>|[-|\u2013\u2014])(?=\s) | (?<=\d)[.](?=\s) | \s*[\[(]?{_TIME}[\])]?:?$ | (?<=[\])])(?=\s|$) )
+      (?: ,?\s*[\[(][^\[\]()\n]{{1,30}}[\])] )?
+      (?: \**[:\uff1a](?=\s|\*|$|[^\x00-\x7f]) | \s(?:-{{1,2}}>|[-|\u2013\u2014])(?=\s) | (?<=\d)[.](?=\s) | (?<=[A-Z])[.](?=\s|$) | \s*[\[(]?{_TIME}[\])]?:?$ | (?<=[\])])(?=\s|$) )
     )""",
     re.VERBOSE,
 )
 _COLONS: Final = frozenset(":\uff1a")
 _MARKS: Final = frozenset(">[(<*#_0123456789")
+# A date with a time marks a turn whatever the name beside it: few people write twice in a short chat.
+_MOMENT: Final = re.compile(r"\d[-/.]\d.{0,9}\d:\d\d")
 _WIDE_SEPARATOR: Final = re.compile("[\uff1a\u2013\u2014]")
 _DIGITS: Final = re.compile(r"\d+")
 _LABELLED: Final = 72
+# A name in capitals that ends with a full stop, as in a play, is as long.
+_CAPITALS: Final = 24
 _HEADING: Final = 60
 _STOPS: Final = frozenset(".!?\u2026\u3002\uff01\uff1f")
 # A transcript has as many labelled lines, of two speakers at least or with marks that all lines share.
@@ -125,6 +130,7 @@ def _label(text: str) -> str:
     head = text[:_LABELLED]
     if not (
         head[0] in _MARKS or ":" in head or " -" in head or "|" in head or (head[1:2].isdigit() and "." in head[:5])
+        or ("." in head[:_CAPITALS] and head[:2].isupper())
         or (not head.isascii() and _WIDE_SEPARATOR.search(head))
     ):  # fmt: skip
         return ""
@@ -132,7 +138,7 @@ def _label(text: str) -> str:
     if match is None:
         return ""
     if name := match["name"]:
-        return name.strip().casefold()
+        return "0" if _MOMENT.search(match[0]) else name.strip().casefold()
     mark = match["mark"]
     return mark[0] if mark[0] in "<>*" else "0"
 
