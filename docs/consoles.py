@@ -66,6 +66,9 @@ _TIMES = (
     (re.compile(r'("latency_s": )[\d.e-]+'), r"\g<1>0.02"),
     (re.compile(r"\b(again after )\d+\.\d s\b"), r"\g<1>0.5 s"),
     (re.compile(r"^(call .*, )\d+\.\d s", re.MULTILINE), r"\g<1>0.0 s"),
+    # A failure states its time only if it was not short.
+    (re.compile(r"^(call (?!.*\bstop reason\b).*), 0\.0 s$", re.MULTILINE), r"\g<1>"),
+    (re.compile(r"^(.*\d\. \S+: \w+) after \d+\.\d s", re.MULTILINE), r"\g<1>"),
     (re.compile(r"^((?:usage|took) +)\d+\.\d s", re.MULTILINE), r"\g<1>0.0 s"),
     (re.compile(r"\b\d\.\d{3} s\b"), "0.000 s"),
     (re.compile(r"\b19\.\d s\b"), "20.0 s"),  # the rest of a deadline of 20 seconds
