@@ -187,3 +187,22 @@ def test_what_an_event_is_for_is_no_place() -> None:
 
 def test_a_charge_is_no_coupon() -> None:
     assert [step["tool"] for step in plan("charge Anna 500 cents", COUPON)] == ["unknown"]
+
+
+ENG = tool(
+    "update_issue",
+    {"state": described("State name or ID"), "assignee": described('User ID, name, email, or "me"')},
+    id=described("Issue ID"),
+)
+
+
+@each_case(
+    ("request_text", "args"),
+    [
+        ("assign ENG-5 to ann", {"id": "ENG-5", "assignee": "ann"}),
+        ("set ENG-5 to Done", {"id": "ENG-5", "state": "Done"}),
+        ("assign ENG-5 to me and set it to Done", {"id": "ENG-5", "assignee": "me", "state": "Done"}),
+    ],
+)
+def test_the_verb_decides_between_a_person_and_a_state(request_text: str, args: dict[str, str]) -> None:
+    assert [step["args"] for step in plan(request_text, ENG)] == [args]

@@ -7,6 +7,7 @@ from typing import Final
 
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.ids import takes_names
 from helmdeck_planner.embedded.arguments.labels import is_noun_of_name, word_run
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import PERSON_IDS
@@ -103,4 +104,5 @@ def _is_named_by(draft: Draft, each: Property, verb: int) -> bool:
     """Whether a verb is the name of an input, or its beginning: "label", "assign" for ``assignees``."""
     word = draft.tokens[verb].word
     is_start = len(word) >= _MIN_VERB and any(name.startswith(word) and name != word for name in each.words)
-    return each.role in (Role.NAME, Role.TEXT) and bool(draft.stems(verb) & each.labels or is_start)
+    takes_name = each.role in (Role.NAME, Role.TEXT) or (each.role is Role.ID and takes_names(each))
+    return takes_name and bool(draft.stems(verb) & each.labels or is_start)

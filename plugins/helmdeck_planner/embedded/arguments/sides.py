@@ -8,7 +8,7 @@ from typing import Final
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import named
-from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import STATE_WORDS
 
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d\S{0,12}")
@@ -73,16 +73,15 @@ def _is_free_word(draft: Draft, place: int) -> bool:
 
 def fill_words_beside_to(draft: Draft) -> None:
     """Set a new value from the words after "to", an old one from those before: "rename Old to New", "set key to 5"."""
-    to = next((place for place, token in enumerate(draft.tokens) if draft.wording.preposition(token) == "to"), -1)
+    every = [place for place, token in enumerate(draft.tokens) if draft.wording.preposition(token) == "to"]
+    to = every[0] if every else -1
     if to < 1:
         return
+    # "assign ENG-5 to ann" sets no state.
+    is_for_another = any(stem(draft.part.verb) in other.labels for other in draft.open_inputs())
     for each in draft.open_inputs():
-        if each.role is Role.TEXT and STATE_WORDS & set(each.words) and draft.profile.writes:
-            # "to state On Hold"
-            start = to + 1 < len(draft.tokens) and bool(draft.stems(to + 1) & each.labels)
-            places = _state_after(draft, to + start) or _after_to(draft, to + start)
-            if places and (draft.tokens[places[0]].is_word or draft.tokens[places[0]].kind is Kind.QUOTE):
-                draft.set(each, draft.text(places[0], places[-1]), places)
+        if each.role is Role.TEXT and STATE_WORDS & set(each.words) and draft.profile.writes and not is_for_another:
+            any(_fill_state(draft, each, place) for place in every)
             continue
         # "point the record r1 to 198.51.100.23" for an optional "new value"
         is_meant = each.is_required or (
@@ -100,6 +99,15 @@ def fill_words_beside_to(draft: Draft) -> None:
             continue  # "postpone 'File taxes' to Friday"
         if places := (_after_to(draft, to) if is_new else _before_to(draft, to) if is_old else []):
             draft.set(each, draft.text(places[0], places[-1]), places)
+
+
+def _fill_state(draft: Draft, each: Property, to: int) -> bool:
+    """Set a state from the words after a "to", and return whether it was."""
+    # "to state On Hold"
+    start = to + 1 < len(draft.tokens) and bool(draft.stems(to + 1) & each.labels)
+    places = _state_after(draft, to + start) or _after_to(draft, to + start)
+    is_state = bool(places) and (draft.tokens[places[0]].is_word or draft.tokens[places[0]].kind is Kind.QUOTE)
+    return is_state and draft.set(each, draft.text(places[0], places[-1]), places)
 
 
 def fill_field(draft: Draft) -> None:
