@@ -206,3 +206,36 @@ ENG = tool(
 )
 def test_the_verb_decides_between_a_person_and_a_state(request_text: str, args: dict[str, str]) -> None:
     assert [step["args"] for step in plan(request_text, ENG)] == [args]
+
+
+INVOICE = tool("create_invoice", customer=described("Id of the customer, e.g. cus_1"))
+FINALIZE = tool("finalize_invoice", invoice=described("Id of the invoice"))
+INSTALL = tool("install_package", package=described("Name of the package"))
+TOPIC = tool("mqtt_subscribe", topic=described("Topic to subscribe to"))
+PLAYLIST = tool(
+    "add_to_playlist", playlist_id=described("Id of the playlist"), track_ids={**LIST_OF_TEXT, "description": "Ids"}
+)
+PROMOTE = tool("promote_version", package=described("Package such as acme/lib"), version=described("Version"))
+
+
+def test_the_id_of_a_new_thing_is_not_that_of_what_it_is_for() -> None:
+    found = plan("create an invoice for cus_1 and finalize it", INVOICE, FINALIZE)
+    assert [step["args"] for step in found] == [{"customer": "cus_1"}, {}]
+
+
+def test_two_packages_are_installed_one_by_one() -> None:
+    found = plan("install numpy and pandas", INSTALL)
+    assert [step["args"] for step in found] == [{"package": "numpy"}, {"package": "pandas"}]
+
+
+def test_a_topic_is_not_cut() -> None:
+    assert arguments("subscribe to home/#", TOPIC) == {}
+
+
+def test_an_id_is_not_the_playlist_that_it_is_added_to() -> None:
+    assert arguments("add t1 to my playlist", PLAYLIST) == {"track_ids": ["t1"]}
+
+
+def test_a_verb_is_no_package() -> None:
+    found = plan("promote 1.2.3 of acme/lib", PROMOTE)
+    assert [step["args"] for step in found] == [{"package": "acme/lib", "version": "1.2.3"}]

@@ -30,6 +30,8 @@ _PATHS: Final = frozenset(map(stem, PATH_WORDS))
 # Longer quoted strings are texts.
 _MAX_QUOTED_VALUE: Final = 2_000
 _POSSESSIVES: Final = ("'s", "\u2019s")
+# What follows a part of a topic or a pattern.
+_CUT: Final = ("/#", "/+", "/*", ".*")
 _ARROWS: Final = ("\u2192", "\u21d2")
 _NO_PLACES: Final = (Kind.EMAIL, Kind.PATH, Kind.URL, Kind.SLUG, Kind.CODE, Kind.SQL, Kind.GLOB)
 
@@ -147,6 +149,8 @@ class Draft:
             return False
         if self._is_of_second(each, places) or self._is_of_field(each, places):
             return False
+        if places and self.tokens[places[-1]].is_word and self.source[self.tokens[places[-1]].end :][:2] in _CUT:
+            return False  # "home" of "home/#"
         if self.part.verb_place in places and each.role is not Role.CHOICE and self._is_verb():
             return False
         if isinstance(value, str) and places and self._is_possessive(each, places[-1]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from helmdeck_planner.embedded.arguments.fill import Sources, drafted
 from helmdeck_planner.embedded.arguments.screen import elements
 from helmdeck_planner.embedded.arguments.zones import zone_places
 from helmdeck_planner.embedded.entries.profiles import Profile
-from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import ORDINALS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.states import is_thing
@@ -30,6 +31,8 @@ _KINDS: Final = (
 _MAX_VALUES: Final = 20
 # Inputs of which a name in capitals is a value.
 _WORD_ROLES: Final = (Role.PLACE, Role.NAME, Role.ZONE, Role.ID, Role.KEY, Role.LANGUAGE, Role.CURRENCY)
+
+_NAME_OF: Final = re.compile(r"(?:the )?name of\b", re.IGNORECASE)
 
 Run = tuple[int, int]
 
@@ -107,8 +110,13 @@ def _listed(part: Part, profile: Profile, request: str, wording: Wording) -> Ite
             (places[0], places[-1] + 1) for _, places in zone_places(drafted(part, profile, Sources(request, wording)))
         ]
         yield from _joined(tokens, found, wording)
-    if roles & set(_WORD_ROLES):
+    if roles & set(_WORD_ROLES) or any(_takes_name(each) for each in profile.required):
         yield from _joined(tokens, _names(tokens, part.verb_place, wording), wording, by_comma=False)
+
+
+def _takes_name(each: Property) -> bool:
+    """Whether a text is the name of a thing: "Name of the package"."""
+    return each.role is Role.TEXT and not each.is_list and bool(_NAME_OF.match(each.text))
 
 
 def _names(tokens: Sequence[Token], verb_place: int, wording: Wording) -> list[Run]:

@@ -41,7 +41,7 @@ from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
 from helmdeck_planner.embedded.arguments.proper_names import fill_proper_names
 from helmdeck_planner.embedded.arguments.queries import fill_pattern, fill_query
 from helmdeck_planner.embedded.arguments.quotes import fill_described_quotes
-from helmdeck_planner.embedded.arguments.references import alike_of, moved_to, referred, states_anything
+from helmdeck_planner.embedded.arguments.references import alike_of, makes_another, moved_to, referred, states_anything
 from helmdeck_planner.embedded.arguments.refs import fill_commits, fill_refs, fill_revision_paths, takes_repository
 from helmdeck_planner.embedded.arguments.replacement import fill_replacement
 from helmdeck_planner.embedded.arguments.screen import fill_entered, fill_screen
@@ -336,6 +336,8 @@ def _fill_references(draft: Draft, sources: Sources) -> None:
         elif kinds := _REFERRED.get(Role.PATH if each.side == "source" and each.role is Role.TEXT else each.role):
             own = [token for token in stating.part.tokens if not (takes_repository(each) and is_file(token))]
             found = [token.value for token in own if token.kind in kinds or (each.role is Role.ID and is_opaque(token))]
+            if each.role is Role.ID and makes_another(before, draft.profile):
+                continue  # "create an invoice for cus_1 and finalize it": the id of the invoice is not known yet
             if each.role is Role.PATH and (moved := moved_to(before)):
                 found = [moved]
             if each.role is Role.ID:

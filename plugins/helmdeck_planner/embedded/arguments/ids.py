@@ -334,7 +334,13 @@ def _only_likely(draft: Draft, needed: Sequence[Property], place: int) -> Proper
     """Return the input of a single id: the only one, else the one whose example looks like it, or that the entry is about."""
     if len(needed) < 2:
         return needed[0] if needed else None
-    return likely_of(draft, needed, draft.tokens[place].value)
+    found = likely_of(draft, needed, draft.tokens[place].value)
+    rest = range(place + 2, len(draft.tokens))
+    if found is not None and any(draft.stems(at) & found.labels and draft.preposition_before(at) for at in rest):
+        # "add t1 to my playlist"
+        others = [each for each in needed if each is not found]
+        return others[0] if len(others) == 1 else None
+    return found
 
 
 def likely_of(draft: Draft, needed: Sequence[Property], value: str) -> Property | None:

@@ -70,3 +70,10 @@ def alike_of(earlier: Earlier, each: Property, profile: Profile) -> str:
 
 def _states_value(earlier: Earlier) -> bool:
     return any(token.is_value for token in earlier.part.tokens)
+
+
+def makes_another(before: Earlier, profile: Profile) -> bool:
+    """Whether the step before creates what an entry acts on, so that an id in its part is that of something else."""
+    own = before.profile
+    is_new = own is not None and Action.CREATE in ACTIONS.get(own.verb, frozenset())
+    return own is not None and is_new and bool(set(own.name) & set(profile.name))
