@@ -239,3 +239,18 @@ def test_an_id_is_not_the_playlist_that_it_is_added_to() -> None:
 def test_a_verb_is_no_package() -> None:
     found = plan("promote 1.2.3 of acme/lib", PROMOTE)
     assert [step["args"] for step in found] == [{"package": "acme/lib", "version": "1.2.3"}]
+
+
+DELETE_MAIL = tool("delete_email", messageId=described("Id of the email message"))
+ASSIGN = tool("assign_issue", issue_key=described("Key, e.g. PROJ-1"), assignee_id=described("Id or email of a user"))
+MOVE_CARD = tool("move_card", cardId=described("Id of the card"), listId=described("Id of the list"))
+
+
+def test_a_mail_address_is_the_id_of_persons_only() -> None:
+    assert arguments("delete all mails from bob@example.com", DELETE_MAIL) == {}
+    found = arguments("assign PROJ-1 to bob@example.com", ASSIGN)
+    assert found == {"issue_key": "PROJ-1", "assignee_id": "bob@example.com"}
+
+
+def test_a_card_that_is_renamed_is_not_moved() -> None:
+    assert [step["tool"] for step in plan("rename the card C1", MOVE_CARD)] == ["unknown"]

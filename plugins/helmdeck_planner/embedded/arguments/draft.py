@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, Final
@@ -30,6 +31,11 @@ _PATHS: Final = frozenset(map(stem, PATH_WORDS))
 # Longer quoted strings are texts.
 _MAX_QUOTED_VALUE: Final = 2_000
 _POSSESSIVES: Final = ("'s", "\u2019s")
+# Ids that may be a mail address.
+_PEOPLE: Final = re.compile(
+    r"\b(?:users?|person|people|member|assignee|account|login|owner|contact|customer|attendee|e-?mail address|e-?mail or|or e-?mail|name, e-?mail)\b",
+    re.IGNORECASE,
+)
 # What follows a part of a topic or a pattern.
 _CUT: Final = ("/#", "/+", "/*", ".*")
 _ARROWS: Final = ("\u2192", "\u21d2")
@@ -204,6 +210,8 @@ class Draft:
         if each.role is Role.PLACE:
             # "destination" may be a path.
             return token.kind not in _NO_PLACES or (is_alone and bool(each.side) and bool(_FILES & self.profile.text))
+        if each.role is Role.ID and token.kind is Kind.EMAIL:
+            return bool(_PEOPLE.search(f"{' '.join(each.words)} {each.text}"))  # "all mails from ann@example.org"
         if each.role is Role.ID and is_path and "/" in token.value:
             return "/" in each.text or bool(_PATHS & each.hints)
         if each.role in (Role.QUERY, Role.TEXT, Role.NAME) and is_path and not is_alone:

@@ -8,6 +8,7 @@ from typing import Final
 
 from helmdeck_language import ACTIONS, ENGLISH, GENERAL, READING, WRITING, Action, Kind, Lexicon, stem
 from helmdeck_planner.embedded.entries.profiles import Profile
+from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import STORING_VERBS
 from helmdeck_planner.embedded.request.opposites import OPPOSITES, requested_sides
 from helmdeck_planner.embedded.request.part import ActDone, Part
@@ -84,6 +85,8 @@ def does_too_much(part: Part, profile: Profile) -> bool:
         return True
     if Action.CREATE in ACTIONS.get(profile.verb, frozenset()) and _keeps(part):
         return True
+    if part.verb == "rename" and profile.verb == "move" and not profile.takes(Role.PATH):
+        return True  # a card that moves keeps its name
     if profile.writes is not False and _takes_another_kind(part, profile):
         return True
     leaves_out = any(not _EXCLUDING.isdisjoint(each.words) for each in profile.properties)
