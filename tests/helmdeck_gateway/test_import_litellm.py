@@ -150,9 +150,9 @@ def test_cache_and_guardrails_with_an_equivalent_are_carried_over_and_the_others
     }  # fmt: skip
     left_out = {row["setting"] for row in report["settings"] if row["outcome"] == "left out"}
     assert left_out == {
-        "litellm_settings.cache_params", "guardrails[0].litellm_params.pii_entities_config.PERSON",
+        "litellm_settings.cache_params.namespace", "guardrails[0].litellm_params.pii_entities_config.PERSON",
         "guardrails[2].litellm_params.patterns[1]", "guardrails[2].litellm_params.blocked_words[1]", "guardrails[3]",
-        "guardrails[4]", "guardrails[5].litellm_params.pii_entities_config.PERSON", "guardrails[5].litellm_params", "guardrails[5]",
+        "guardrails[4]", "guardrails[5].litellm_params.pii_entities_config.PERSON", "guardrails[5]",
     }  # fmt: skip
 
 
@@ -178,6 +178,86 @@ def test_values_of_wrong_types_are_left_out_and_the_rest_is_carried_over(convert
     config, report, _ = convert(WRONG)
     assert config["gateway"]["models"] == {'quote"s.and dots/': "groq/y"}
     assert report["mistakes"] == []
+
+
+NESTED_SECRETS = """
+model_list:
+- {model_name: a, litellm_params: {model: groq/x, api_base: "https://h.example/v1?code=pa55#pa55"}}
+- {model_name: b, litellm_params: {model: groq/x}, model_info: {mode: {key: pa55}}}
+- {model_name: c, litellm_params: {model: groq/x, api_base: {key: pa55}}}
+- {model_name: d, litellm_params: {model: bedrock/x, aws_secret_access_key: pa55}}
+router_settings:
+  fallbacks: [{a: [{model: b, api_key: pa55}]}]
+  routing_strategy: [pa55]
+  model_group_alias: {x: {api_key: pa55}}
+litellm_settings:
+  callbacks: [{langfuse: {secret: pa55}}]
+  cache: true
+  cache_params: {type: {password: pa55}}
+guardrails: [{guardrail_name: {key: pa55}, litellm_params: {guardrail: {key: pa55}, mode: pre_call}}]
+"""
+
+
+def test_secret_in_a_table_a_list_or_the_query_of_a_url_is_neither_printed_nor_copied(convert):
+    config, _, output = convert(NESTED_SECRETS)
+    assert not SECRETS.search(output)
+    assert config["providers"]["groq"]["base_url"] == "https://h.example/v1"
+
+
+def test_value_that_a_repeated_key_replaces_is_reported_with_its_line(convert):
+    config, report, _ = convert(
+        "model_list:\n"
+        "- model_name: m\n"
+        "  litellm_params: &shared {model: groq/a}\n"
+        "  litellm_params: {<<: *shared, model: groq/b}\n"
+        "- {model_name: n, litellm_params: &merged {<<: *shared, model: groq/c}}\n"
+        "- {model_name: o, litellm_params: *merged}\n"
+    )
+    assert config["gateway"]["models"] == {"m": "groq/b", "n": "groq/c", "o": "groq/c"}
+    left_out = [row for row in report["settings"] if row["outcome"] == "left out"]
+    assert [(row["line"], row["setting"]) for row in left_out] == [(3, "model_list[0].litellm_params")]
+    assert left_out[0]["note"] == "line 4 has the same key again, and its value is valid"
+
+
+@each_case(
+    ("kind", "url", "expected"),
+    [
+        ("azure", "https://a.openai.azure.com", "https://a.openai.azure.com/openai"),
+        ("azure", "https://a.openai.azure.com/openai/v1/", "https://a.openai.azure.com/openai"),
+        ("azure", "https://openai.example/openai/deployments/x", "https://openai.example/openai"),
+        ("anthropic", "https://api.anthropic.com", "https://api.anthropic.com/v1"),
+        ("anthropic", "https://proxy.example/v1", "https://proxy.example/v1"),
+        ("anthropic", "https://proxy.example/a/v1/messages", "https://proxy.example/a/v1"),
+        ("mistral", "https://proxy.example/mistral/v1", "https://proxy.example/mistral/v1"),
+    ],
+)  # fmt: skip
+def test_url_of_a_server_has_the_path_that_the_provider_here_needs(convert, kind, url, expected):
+    config, _, _ = convert(
+        f"model_list:\n- {{model_name: m, litellm_params: {{model: {kind}/x, api_base: {url!r}}}}}\n"
+    )
+    (provider,) = config["providers"].values()
+    assert provider["base_url"] == expected
+
+
+def test_price_and_order_of_zero_are_carried_over_and_a_timeout_of_zero_is_left_out(convert):
+    config, report, _ = convert(
+        "model_list:\n"
+        "- {model_name: m, litellm_params: {model: groq/b, order: 1, timeout: 0}}\n"
+        "- {model_name: m, litellm_params: {model: groq/a, order: 0, input_cost_per_token: 0, output_cost_per_token: 0}}\n"
+    )
+    assert config["gateway"]["models"]["m"] == ["groq/a", "groq/b"]
+    assert config["budgets"]["groq/a"] == {"input_cost_usd_per_mtok": 0.0, "output_cost_usd_per_mtok": 0.0}
+    outcomes = {row["setting"]: (row["outcome"], row["note"]) for row in report["settings"]}
+    assert outcomes["model_list[0].litellm_params.timeout"] == ("left out", "not a number above 0")
+
+
+def test_entry_for_every_model_is_built_in_and_fallbacks_in_a_table_have_a_reason(convert):
+    _, report, _ = convert(
+        "model_list:\n- {model_name: '*', litellm_params: {model: '*'}}\nrouter_settings: {fallbacks: {a: [b]}}\n"
+    )
+    outcomes = {row["setting"]: (row["outcome"], row["note"]) for row in report["settings"]}
+    assert outcomes["model_list[0]"][0] == "built in"
+    assert outcomes["router_settings.fallbacks"] == ("left out", "not a list, such as [{MODEL: [MODEL]}]")
 
 
 @each_case(

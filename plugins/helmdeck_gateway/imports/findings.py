@@ -59,4 +59,13 @@ class Findings:
             found.setdefault(
                 place, Finding(line=self.source.lines[place], setting=shown(place), outcome=outcome, note=note)
             )
-        return tuple(sorted(found.values(), key=lambda each: each.line))
+        repeated = (
+            Finding(
+                line=line,
+                setting=shown(place),
+                outcome="left out",
+                note=f"line {self.source.lines[place]} has the same key again, and its value is valid",
+            )
+            for place, line in self.source.repeated
+        )
+        return tuple(sorted((*found.values(), *repeated), key=lambda each: each.line))

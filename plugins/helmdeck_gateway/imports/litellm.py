@@ -13,9 +13,9 @@ import attrs
 
 from helmdeck_gateway.imports.findings import Finding, Findings
 from helmdeck_gateway.imports.litellm_guards import Settings
-from helmdeck_gateway.imports.litellm_models import Connection, Deployment, ModelReader
+from helmdeck_gateway.imports.litellm_models import EVERY_MODEL, Connection, Deployment, ModelReader
 from helmdeck_gateway.imports.litellm_settings import SettingsReader
-from helmdeck_gateway.imports.yaml_source import YamlSource
+from helmdeck_gateway.imports.yaml_source import YamlSource, quoted
 
 FALLBACKS: Final = ("fallbacks", "context_window_fallbacks", "content_policy_fallbacks", "default_fallbacks")
 
@@ -145,8 +145,7 @@ class _Plan:
         for each in rows:
             provider = self._provider((each.connection,), (1.0,))
             if name == f"{provider}/*" and each.model == "*":
-                note = "clients may name every model of a configured provider: provider/model"
-                self._findings.add((*each.place, "model_name"), "built in", note)
+                self._findings.add((*each.place, "model_name"), "built in", EVERY_MODEL)
             else:
                 note = f"clients name these models {provider}/MODEL; write other names in [gateway.models]"
                 self._findings.add((*each.place, "model_name"), "action needed", note)
@@ -159,6 +158,9 @@ class _Plan:
         defaults: list[str] = []
         for setting in FALLBACKS:
             for section in ("router_settings", "litellm_settings"):
+                if not isinstance(self._source.at(section, setting) or [], list):
+                    self._findings.add((section, setting), "left out", "not a list, such as [{MODEL: [MODEL]}]")
+                    continue
                 for place, entry in self._source.children(section, setting):
                     if setting == "default_fallbacks":
                         defaults += self._known(place, entry, targets, "after the other fallbacks")
@@ -188,7 +190,7 @@ class _Plan:
 
     def _known(self, place: Any, name: Any, targets: Mapping[str, list[Any]], note: str) -> list[str]:
         if name not in targets if isinstance(name, str) else True:
-            self._findings.add(place, "left out", f"model_list has no model {str(name)[:60]!r} that was carried over")
+            self._findings.add(place, "left out", f"model_list has no model {quoted(name)} that was carried over")
             return []
         self._findings.add(place, "approximated" if note else "carried over", note or "the list in [gateway.models]")
         return [row[0] for row in targets[name]]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from helmdeck_gateway.imports.findings import Findings
 from helmdeck_gateway.imports.litellm_models import ModelReader
-from helmdeck_gateway.imports.yaml_source import Place
+from helmdeck_gateway.imports.yaml_source import Place, quoted
 
 Settings = dict[tuple[str, ...], dict[str, Any]]
 """The tables of a configuration by path."""
@@ -35,7 +35,7 @@ class GuardReader:
     """Reads ``cache``, ``cache_params`` and ``guardrails``."""
 
     def __init__(self, findings: Findings, models: ModelReader, settings: Settings) -> None:
-        self._source, self._add = findings.source, findings.add
+        self._source, self._add, self._findings = findings.source, findings.add, findings
         self._models, self._settings = models, settings
 
     # -- the cache -----------------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ class GuardReader:
         kind = self._source.at(*params, "type") or "local"
         if kind not in ("local", "redis"):
             note = OTHER_STORES.get(str(kind), "answers are stored in memory, SQLite or Redis")
-            self._add(place, "left out", f"there is no cache of the type {str(kind)[:40]!r}: {note}")
+            self._add(place, "left out", f"there is no cache of the type {quoted(kind)}: {note}")
             if has_params:
                 self._add(params, "left out", "the cache was left out")
             return
@@ -62,8 +62,8 @@ class GuardReader:
         is_off = self._source.at(*params, "mode") == "default_off"
         table["mode"] = "off" if is_off else "on"
         self._add(place, "approximated", f'[cache] mode = "{table["mode"]}"; {SHARED}')
-        if has_params:
-            self._add(params, "left out", "[cache] has no such setting")
+        for each, _ in self._source.children(*params):
+            self._add(each, "left out", "[cache] has no such setting")
         for name in ("type", "mode"):
             if self._source.at(*params, name) is not None:
                 self._add((*params, name), "carried over", "[cache]")
@@ -98,23 +98,23 @@ class GuardReader:
         for place, item in self._source.children("guardrails"):
             values = item.get("litellm_params") if isinstance(item, Mapping) else None
             values = values if isinstance(values, Mapping) else {}
-            kind = str(values.get("guardrail") or place[-1])
-            name = str(item.get("guardrail_name") or kind)[:60] if isinstance(item, Mapping) else kind
+            kind = values.get("guardrail")
+            name = item.get("guardrail_name") if isinstance(item, Mapping) else None
+            name = name[:60] if isinstance(name, str) and name else str(kind)
             stages = self._stages(values.get("mode"))
             readers = {
                 "presidio": self._presidio, "hide-secrets": self._secrets, "hide_secrets": self._secrets,
                 "litellm_content_filter": self._filter,
             }  # fmt: skip
-            if kind not in readers:
+            if not isinstance(kind, str) or kind not in readers:
                 note = (
-                    f"there is no guard for {kind[:60]!r}: a plugin can use the service, with the hook helmdeck_guards"
+                    f"there is no guard for {quoted(kind)}: a plugin can use the service, with the hook helmdeck_guards"
                 )
                 self._add(place, "left out", note)
                 continue
             if not stages:
                 self._add(place, "left out", "a guard checks requests (pre_call, during_call) or answers (post_call)")
                 continue
-            self._add((*place, "litellm_params"), "left out", "[guards] has no such setting")
             made = list(readers[kind]((*place, "litellm_params"), name, stages))
             if not made:
                 self._add(
@@ -123,12 +123,15 @@ class GuardReader:
                     "nothing that it detects has a guard; use a service, with the hook helmdeck_guards",
                 )
                 continue
+            for each, _ in self._source.children(*place, "litellm_params"):
+                if each not in self._findings:
+                    self._add(each, "left out", "[guards] has no such setting")
             tables = ", ".join(f"[guards.{each}]" for each in made)
             note = tables if values.get("default_on") is True else f"{tables}; {ALWAYS}"
             self._add(place, "approximated", note)
-            for each in ("guardrail", "mode", "default_on"):
-                if each in values:
-                    self._add((*place, "litellm_params", each), "approximated", tables)
+            for field in ("guardrail", "mode", "default_on"):
+                if field in values:
+                    self._add((*place, "litellm_params", field), "approximated", tables)
 
     def _stages(self, mode: Any) -> list[str]:
         modes = mode if isinstance(mode, list) else [mode]

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from helmdeck_gateway.imports.findings import Findings
-from helmdeck_gateway.imports.yaml_source import Place
+from helmdeck_gateway.imports.yaml_source import Place, quoted
 
 KINDS: Final[Mapping[str, str]] = {
     "openai": "openai", "text-completion-openai": "openai", "anthropic": "anthropic", "gemini": "gemini",
@@ -42,6 +42,14 @@ PRICES: Final[Mapping[str, str]] = {
     "output_cost_per_token": "output_cost_usd_per_mtok",
     "cache_read_input_token_cost": "cached_input_cost_usd_per_mtok",
 }
+PATHS: Final = {
+    "azure-deployments": (re.compile(r"/openai(/v1|/deployments/.*)?$"), "/openai"),
+    "anthropic": (re.compile(r"(/v1)?(/messages)?$"), "/v1"),
+}
+"""The end of a base URL here, where LiteLLM adds it to the URL of the server or accepts more."""
+EVERY_MODEL: Final = "clients may name every model of a configured provider: provider/model"
+SIGNED: Final = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
+"""Keys of an AWS account, which the provider reads from the variables of these names in capitals."""
 MODES: Final = ("chat", "completion", "embedding", "responses")
 ENVIRONMENT: Final = "os.environ/"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -124,7 +132,10 @@ class ModelReader:
 
     def url(self, place: Place) -> str:
         """Return the URL of a setting; one in an environment variable is read now."""
-        value = str(self._source.at(*place))
+        value = self._source.at(*place)
+        if not isinstance(value, str):
+            self._findings.add(place, "action needed", f"{quoted(value)} is not a URL; write it as base_url")
+            return "https://malformed.invalid"
         if not value.startswith(ENVIRONMENT):
             return self._clean_url(place, value)
         name = value.removeprefix(ENVIRONMENT)
@@ -145,6 +156,10 @@ class ModelReader:
                 place, "action needed", "the credentials in the URL were not copied; use api_key or headers"
             )
             parts = parts._replace(netloc=parts.netloc.rpartition("@")[2])
+        if parts.query or parts.fragment:
+            note = "the part of the URL from ? or # on can be a credential, and was not copied; use api_key or headers"
+            self._findings.add(place, "action needed", note)
+            parts = parts._replace(query="", fragment="")
         return parts.geturl().rstrip("/")
 
     def _deployment(self, place: Place) -> Deployment | None:
@@ -152,11 +167,14 @@ class ModelReader:
         group, params = at(*place, "model_name"), (*place, "litellm_params")
         name = at(*params, "model")
         if not isinstance(group, str) or not group or not isinstance(name, str) or not name:
-            add(place, "left out", "an entry needs model_name and litellm_params.model")
+            add(place, "left out", "an entry needs model_name and litellm_params.model, both as text")
             return None
         mode = at(*place, "model_info", "mode")
         if mode is not None and mode not in MODES:
-            add(place, "left out", f"the mode {str(mode)[:40]!r} is not served")
+            add(place, "left out", f"the mode {quoted(mode)} is not served")
+            return None
+        if name == group == "*" and set(at(*params)) == {"model"}:
+            add(place, "built in", EVERY_MODEL)
             return None
         kind, model = self._kind(params, name)
         if not kind:
@@ -212,8 +230,9 @@ class ModelReader:
         base = ""
         if (place := find("api_base", "base_url")) is not None:
             base = self.url(place)
-            if kind == "azure-deployments" and not base.endswith("/openai"):
-                base += "/openai"
+            if kind in PATHS:
+                given, ending = PATHS[kind]
+                base = given.sub("", base) + ending
             if place not in self._findings:
                 self._findings.add(place, "carried over", f"base_url = {base}")
         names = {"vertex_project": "project", "vertex_location": "location", "aws_region_name": "region"}
@@ -228,14 +247,18 @@ class ModelReader:
                 self._findings.add(place, "carried over", f"options.{option}")
             else:
                 self._findings.add(place, "action needed", f"write the value as options.{option}")
+        for name in SIGNED:
+            if (place := find(name)) is not None:
+                note = f"the provider reads the variable {name.upper()}; set it where the gateway is started"
+                self._findings.add(place, "action needed", note)
         place = find("api_key")
         variable = f"{re.sub('[^A-Z]', '_', kind.upper())}_API_KEY"
-        concurrent = self._number((*params, "max_parallel_requests"), "max_concurrent")
+        concurrent = self._positive((*params, "max_parallel_requests"), "max_concurrent")
         return Connection(
             kind=kind, base_url=base, key="" if place is None else self.reference(place, variable),
             options=tuple(options.items()), headers=self._headers(params),
-            timeout_s=self._number((*params, "timeout"), "timeout_s"),
-            first_token_timeout_s=self._number((*params, "stream_timeout"), "first_token_timeout_s", "approximated"),
+            timeout_s=self._positive((*params, "timeout"), "timeout_s"),
+            first_token_timeout_s=self._positive((*params, "stream_timeout"), "first_token_timeout_s", "approximated"),
             max_concurrent=None if concurrent is None else int(concurrent),
         )  # fmt: skip
 
@@ -268,16 +291,18 @@ class ModelReader:
                     continue
                 found[name] = value
                 self._findings.add(place, "carried over", "headers")
-        if isinstance(organization := self._source.at(*params, "organization"), str) and not organization.startswith(
-            ENVIRONMENT
-        ):
+        organization = self._source.at(*params, "organization")
+        if isinstance(organization, str) and not organization.startswith(ENVIRONMENT):
             found["OpenAI-Organization"] = organization
             self._findings.add((*params, "organization"), "carried over", "headers")
+        elif organization is not None:
+            note = "add the header OpenAI-Organization to [providers.NAME] headers"
+            self._findings.add((*params, "organization"), "action needed", note)
         return tuple(found.items())
 
     def _weight(self, params: Place) -> float:
-        weight = self._number((*params, "weight"), "the weight of the model or route")
-        limits = {name: self._number((*params, name), "") for name in ("rpm", "tpm")}
+        weight = self._positive((*params, "weight"), "the weight of the model or route")
+        limits = {name: self._positive((*params, name), "") for name in ("rpm", "tpm")}
         for name, value in limits.items():
             if value is not None:
                 used = "used as the weight; " if weight is None else ""
@@ -291,7 +316,7 @@ class ModelReader:
             for name, key in PRICES.items():
                 if (value := self._number((*place, table, name), f"[budgets] {key}")) is not None:
                     found[key] = float(f"{value * 1e6:.10g}")
-            if (tokens := self._number((*place, table, "max_input_tokens"), "[budgets] input_tokens")) is not None:
+            if (tokens := self._positive((*place, table, "max_input_tokens"), "[budgets] input_tokens")) is not None:
                 found["input_tokens"] = int(tokens)
         for field in self._source.at(*place, "litellm_params") or ():
             if field in REQUEST_FIELDS:
@@ -313,4 +338,10 @@ class ModelReader:
             self._findings.add(place, "left out", "not a number")
             return None
         self._findings.add(place, outcome, note)
+        return number
+
+    def _positive(self, place: Place, note: str, outcome: Any = "carried over") -> float | None:
+        number = self._number(place, note, outcome)
+        if number == 0:
+            self._findings.add(place, "left out", "not a number above 0")
         return number or None

@@ -9,7 +9,7 @@ from typing import Any, Final
 from helmdeck_gateway.imports.findings import Findings, Outcome
 from helmdeck_gateway.imports.litellm_guards import GuardReader, Settings
 from helmdeck_gateway.imports.litellm_models import ENVIRONMENT, ModelReader
-from helmdeck_gateway.imports.yaml_source import Place
+from helmdeck_gateway.imports.yaml_source import Place, quoted
 
 SINKS: Final[Mapping[str, str]] = {"prometheus": "prometheus", "otel": "otel", "opentelemetry": "otel"}
 _PERIOD: Final = re.compile(r"(\d{1,6})([smhd])")
@@ -147,7 +147,7 @@ class SettingsReader:
         elif value == "least-busy":
             self._add(place, "approximated", "routes of one provider are least-busy; several providers share by weight")
         else:
-            note = f"{str(value)[:40]!r} is not available: models and routes are chosen by weight; helmdeck chain advise orders chains by cost"
+            note = f"{quoted(value)} is not available: models and routes are chosen by weight; helmdeck chain advise orders chains by cost"
             self._add(place, "approximated", note)
 
     def _master_key(self, place: Place, _: Any) -> None:
@@ -210,7 +210,5 @@ class SettingsReader:
                 sinks += [SINKS[name]] if SINKS[name] not in sinks else []
                 self._add(where, "carried over", f"the sink {SINKS[name]!r} of [events]")
             else:
-                note = (
-                    f"{str(name)[:60]!r} has no sink; services that read OpenTelemetry get spans with the sink 'otel'"
-                )
+                note = f"{quoted(name)} has no sink; services that read OpenTelemetry get spans with the sink 'otel'"
                 self._add(where, "left out", note)

@@ -31,11 +31,13 @@ class YamlSource:
 
     :ivar lines: the line of each value, and of each table and list, from 1.
     :ivar leaves: the places of the values that are no tables or lists, in the order of the file.
+    :ivar repeated: places with the lines of their earlier values, which a later value in the same table replaces.
     """
 
     data: Mapping[str, Any]
     lines: Mapping[Place, int]
     leaves: tuple[Place, ...]
+    repeated: tuple[tuple[Place, int], ...] = ()
 
     @classmethod
     def read(cls, path: Path) -> YamlSource:
@@ -70,7 +72,7 @@ class YamlSource:
             loader.dispose()
         if not isinstance(data, Mapping):
             raise UsageError(f"{path} has no settings: expected a table with model_list")
-        return cls(data=data, lines=reader.lines, leaves=tuple(reader.leaves))
+        return cls(data=data, lines=reader.lines, leaves=tuple(reader.leaves), repeated=tuple(reader.repeated))
 
     def children(self, *place: str | int) -> Iterator[tuple[Place, Any]]:
         """Yield the values of a table or list; nothing for another value, or a place that there is not."""
@@ -101,6 +103,8 @@ class _Reader:
         self._count = 0
         self.lines: dict[Place, int] = {}
         self.leaves: list[Place] = []
+        self.repeated: list[tuple[Place, int]] = []
+        self._flat: set[int] = set()
 
     def value(self, node: yaml.Node, place: Place, depth: int) -> Any:
         import yaml
@@ -110,10 +114,8 @@ class _Reader:
             raise _TooLargeError(f"the YAML has more than {MAX_VALUES:,} values, or is nested too deeply")
         self.lines.setdefault(place, node.start_mark.line + 1)
         if isinstance(node, yaml.MappingNode) and node.tag.endswith(":map"):
-            self._loader.flatten_mapping(node)
             table: dict[str, Any] = {}
-            for key, value in node.value:
-                name = str(key.value)
+            for name, (key, value) in self._rows(node, place).items():
                 self.lines[*place, name] = key.start_mark.line + 1
                 table[name] = self.value(value, (*place, name), depth + 1)
             return self._own(table, place)
@@ -122,6 +124,19 @@ class _Reader:
             return self._own([self.value(each, (*place, index), depth + 1) for index, each in rows], place)
         self.leaves.append(place)
         return self._loader.construct_object(node)
+
+    def _rows(self, node: yaml.MappingNode, place: Place) -> dict[str, tuple[yaml.Node, yaml.Node]]:
+        """The keys and values of a table; the last of several values of a key is valid, as in PyYAML."""
+        if id(node) not in self._flat:  # an alias leads to the same node again, which has its merged rows by then
+            self._flat.add(id(node))
+            seen: dict[str, int] = {}
+            for key, _ in node.value:
+                name = str(key.value)
+                if name in seen and not key.tag.endswith(":merge"):
+                    self.repeated.append(((*place, name), seen[name]))
+                seen[name] = key.start_mark.line + 1
+            self._loader.flatten_mapping(node)
+        return {str(key.value): (key, value) for key, value in node.value}
 
     def _own(self, value: Any, place: Place) -> Any:
         if not value and place:  # an empty table or list is a setting of its own
@@ -135,3 +150,10 @@ def shown(place: Place) -> str:
     for part in place:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
     return text
+
+
+def quoted(value: Any) -> str:
+    """Return a value for a message; a table or list is only named, because it can contain a secret."""
+    if isinstance(value, Mapping | list):
+        return "(a table)" if isinstance(value, Mapping) else "(a list)"
+    return repr(str(value)[:60])
