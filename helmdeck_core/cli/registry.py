@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from helmdeck_core.cli.exit_codes import UsageError
+from helmdeck_core.cli.options import SWITCHES
 from helmdeck_core.config.types import PluginsConfig
 from helmdeck_core.domain.commands import Command
 from helmdeck_core.errors import HelmdeckError, PluginConflictError, PluginError
@@ -85,11 +86,12 @@ class CommandRegistry:
             raise self.rejected[name]
         group = name.rpartition(" ")[0]
         known = [each for each in self.commands if not group or each.startswith(f"{group} ")]
-        match = nearest(name, [*known, *self.groups])
+        match = f"--{name}" if f"--{name}" in SWITCHES else nearest(name, [*known, *self.groups])
         if match is None and self.errors:
             raise self.errors[0]
         hint = f"; did you mean `helmdeck {match}`?" if match else ";"
-        raise UsageError(f"there is no command {name!r}{hint} commands: {', '.join(known)}")
+        names = f"commands: {', '.join(known)}" if group else "`helmdeck --help` lists all"
+        raise UsageError(f"there is no command {name!r}{hint} {names}")
 
 
 def _invalid(contributed: Sequence[Contribution[Command]], plugins: Plugins) -> dict[str, PluginError]:

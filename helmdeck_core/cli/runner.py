@@ -23,6 +23,7 @@ from helmdeck_core.cli.exit_codes import (
 from helmdeck_core.cli.failures import failure_lines, show_exception, show_traceback, shows_tracebacks
 from helmdeck_core.cli.signals import sigterm_as_interrupt
 from helmdeck_core.errors import CallFailed, HelmdeckError
+from helmdeck_core.suggestions import ALMOST_EQUAL, similar
 
 if TYPE_CHECKING:
     from helmdeck_core.cli.registry import CommandRegistry
@@ -54,9 +55,12 @@ def _run(words: list[str]) -> int:
     if "--version" in _before_dashes(words):
         from helmdeck_core import __version__
 
-        printing.show(f"helmdeck {__version__}")
+        is_json = "--json" in _before_dashes(words)
+        printing.show_json({"version": __version__}) if is_json else printing.show(f"helmdeck {__version__}")
         return int(ExitCode.OK)
     registry = load_commands(words)
+    if words[:1] == ["help"] and not ({"help"} & {*registry.commands, *registry.groups}):
+        words = [*words[1:], "--help"]
     name, rest = split(words, registry)
     if not name or (name not in registry.commands and name in registry.groups):
         from helmdeck_core.cli import help_text
@@ -66,6 +70,9 @@ def _run(words: list[str]) -> int:
         (printing.show if is_requested else printing.note)(text)
         for error in registry.errors if not name else ():
             show_traceback(error)
+        if not is_requested and "--json" in _before_dashes(words):
+            where = f"helmdeck {name}" if name else "helmdeck"
+            printing.show_json({"error": error_data(UsageError(f"a command is missing; `{where} --help` lists them"))})
         return int(ExitCode.OK if is_requested else ExitCode.USAGE)
     contribution = registry.find(name)
     if registry.is_builtin(name):
@@ -109,7 +116,9 @@ def split(words: Sequence[str], registry: CommandRegistry) -> tuple[str, list[st
             option = word.partition("=")[0]
             if option not in (*options.WITH_VALUE, *options.SWITCHES):
                 where = f"`helmdeck {name} COMMAND`" if name else "the command"
-                raise UsageError(f"{word} is not a global option; put the options of a command after {where}")
+                near = similar(option, (*options.WITH_VALUE, *options.SWITCHES), most=1, cutoff=ALMOST_EQUAL)
+                hint = f" (did you mean {near[0]!r}?)" if near else ""
+                raise UsageError(f"{word} is not a global option{hint}; put the options of a command after {where}")
             before.append(word)
             if word in options.WITH_VALUE and position < len(words):
                 before.append(words[position])

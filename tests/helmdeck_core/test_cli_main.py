@@ -69,6 +69,31 @@ def test_version_option_prints_the_version(cli):
     assert cli("plan", "--version").out == f"helmdeck {__version__}\n"
 
 
+@pytest.mark.parametrize(("words", "same"), [(["help"], ["--help"]), (["help", "plan"], ["plan", "--help"])])
+def test_help_as_a_word_shows_the_same_as_the_option(cli, words, same):
+    assert cli(*words) == cli(*same)
+
+
+@pytest.mark.parametrize("words", [[], ["catalog"], ["plna"]])
+def test_json_option_without_a_command_prints_the_error_as_json(cli, words):
+    done = cli(*words, "--json")
+    assert (done.code, json.loads(done.out)["error"]["exit_code"]) == (2, 2)
+    assert "helmdeck" in done.err
+
+
+def test_json_option_prints_the_version_as_json(cli):
+    assert json.loads(cli("--version", "--json").out) == {"version": __version__}
+
+
+def test_unknown_words_and_options_have_the_nearest_one_and_no_list_of_all_commands(cli):
+    assert (
+        cli("version").err
+        == "helmdeck: there is no command 'version'; did you mean `helmdeck --version`? `helmdeck --help` lists all\n"
+    )
+    assert cli("xyzzy").err == "helmdeck: there is no command 'xyzzy'; `helmdeck --help` lists all\n"
+    assert "--verison is not a global option (did you mean '--version'?); put" in cli("--verison").err
+
+
 def test_help_lists_every_command_and_every_exit_code(cli):
     done = cli("--help")
     assert done.code == 0
