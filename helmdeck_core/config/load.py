@@ -260,7 +260,7 @@ def _merge(into: dict[str, Any], other: Mapping[str, Any]) -> None:
 
 def _leaves(table: Mapping[str, Any], above: KeyPath = ()) -> Iterator[KeyPath]:
     for key, value in table.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and value:  # an empty table has an origin of its own, for messages about its name
             yield from _leaves(value, (*above, key))
         else:
             yield (*above, key)

@@ -241,6 +241,11 @@ def test_unknown_variable_is_a_mistake_that_lists_the_known_ones(tmp_path):
     assert "HELMDECK_MODLE" in str(mistake) and "HELMDECK_MODEL" in mistake.allowed
 
 
+def test_unknown_table_without_settings_is_a_mistake_that_names_the_file(tmp_path):
+    (mistake,) = load_config(file=write(tmp_path, "[fallbck]\n")).mistakes
+    assert str(mistake).startswith("helmdeck.toml: fallbck: unknown key (did you mean 'fallback'?)")
+
+
 def test_mistake_in_a_variable_names_the_variable(tmp_path):
     (mistake,) = load_config(start=tmp_path, environ={"HELMDECK_SELECTION__SHORTLIST": "many"}).mistakes
     assert "environment HELMDECK_SELECTION__SHORTLIST" in str(mistake) and "'many'" in str(mistake)
