@@ -111,7 +111,8 @@ class ArtifactFolder:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = self.folder / f".{secrets.token_hex(8)}.part"
         digest, size = hashlib.sha256(), 0
-        descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)  # else Windows translates line ends
+        descriptor = os.open(draft, flags, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 for chunk in chunks:

@@ -106,3 +106,12 @@ def test_refused_artifact_is_the_failure_of_the_pack(deck_with, tmp_path):
     with pytest.raises(PackError) as caught:
         deck_with(Packs(), config={"packs": {"artifacts": str(tmp_path / "file")}}).run("t.write", {"name": "a.txt"})
     assert caught.value.code is PackErrorCode.ARTIFACT_FAILED
+
+
+def test_artifact_is_opened_in_binary_mode_where_the_system_has_a_text_mode(tmp_path, monkeypatch):
+    flags = []
+    open_file = os.open
+    monkeypatch.setattr(os, "O_BINARY", os.O_APPEND, raising=False)  # a flag of Windows; another one stands for it here
+    monkeypatch.setattr(os, "open", lambda path, flag, mode=0o777: (flags.append(flag), open_file(path, flag, mode))[1])
+    ArtifactFolder(tmp_path).write("a.bin", b"1\n2")
+    assert flags[0] & os.O_BINARY

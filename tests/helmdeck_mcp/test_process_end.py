@@ -9,6 +9,7 @@ import threading
 from asyncio.base_subprocess import BaseSubprocessTransport
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import anyio
@@ -172,3 +173,12 @@ def test_server_that_closes_its_input_is_a_lost_connection(monkeypatch):
 
     asyncio.run(asyncio.wait_for(serve(), 60))
     assert ends[0].code == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(("system", "program"), [("nt", "C:\\node\\npx.cmd"), ("posix", "npx")])
+def test_command_is_found_with_its_extension_on_windows(monkeypatch, system, program):
+    files = {("npx", "C:\\node"): "C:\\node\\npx.cmd"}
+    monkeypatch.setattr(stdio_transport.shutil, "which", lambda command, path: files.get((command, path)))
+    monkeypatch.setattr(stdio_transport, "os", SimpleNamespace(name=system))
+    assert stdio_transport._program("npx", {"PATH": "C:\\node"}) == program
+    assert stdio_transport._program("other", {"PATH": "C:\\node"}) == "other"

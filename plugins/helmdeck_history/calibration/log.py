@@ -97,7 +97,8 @@ class CalibrationLog:
             if (known.version, known.model, known.content) != (header.version, header.model, header.content):
                 raise LogMismatch(f"{path} belongs to another calibration (model {known.model}); --fresh replaces it")
             header = known
-        descriptor = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
+        flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_BINARY", 0)  # else Windows translates line ends
+        descriptor = os.open(path, flags, 0o600)
         os.ftruncate(descriptor, used)  # a line that an interruption cut is dropped
         file = os.fdopen(descriptor, "ab", buffering=0)
         log = cls(header, lines, file)

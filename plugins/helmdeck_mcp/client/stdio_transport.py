@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -65,13 +66,14 @@ async def process_streams(
     :param at_end: called once when its output ends.
     :raises OSError: it cannot be started.
     """
+    variables = {**get_default_environment(), **env}
     process = await asyncio.create_subprocess_exec(
-        command,
+        _program(command, variables),
         *args,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env={**get_default_environment(), **env},
+        env=variables,
         cwd=cwd,
         start_new_session=True,  # an interrupt at the terminal is for Helmdeck alone
     )
@@ -94,6 +96,13 @@ async def process_streams(
         finally:
             received.close()
             sent.close()
+
+
+def _program(command: str, variables: Mapping[str, str]) -> str:
+    """The file of a command on Windows, which starts ``npx`` only under its whole name, ``npx.cmd``."""
+    if os.name != "nt":
+        return command
+    return shutil.which(command, path=variables.get("PATH")) or command
 
 
 async def _finish(end: Callable[[], Coroutine[Any, Any, None]]) -> None:
