@@ -1,6 +1,7 @@
 """Settings of Sphinx; ``build.py`` arranges the pages and starts it."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 from pygments.lexers import JsonLexer
@@ -26,6 +27,7 @@ html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 # A summary is fetched, which browsers refuse for files.
 html_show_search_summary = False
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 templates_path = ["templates"]
 html_sidebars = {
     "**": [

@@ -47,6 +47,13 @@ def test_the_index_for_programs_lists_every_guide(pages):
     assert [name for name in names if f"]({name}.md): " not in text] == []
 
 
+def test_order_of_search_results_refers_to_pages_of_the_site(pages):
+    script = (DOCS / "website" / "scorer.js").read_text(encoding="utf-8")
+    parts = re.findall(r"[a-z-]{6,}/?", " ".join(re.findall(r"if \((.+)\.test", script)).replace("\\", ""))
+    assert {"how-to/", "tutorial", "benchmarks"} <= set(parts)
+    assert [part for part in parts if not any(name.startswith(part) for name in pages)] == []
+
+
 def test_links_of_the_repository_become_links_of_the_site():
     places = {"docs/how-to/a.md": "how-to/a", "hookspecs.md": "reference/hooks", "docs/README.md#use-it": "use-it"}
     moved = {
