@@ -141,7 +141,7 @@ def test_what_is_kept_is_not_removed(request_text: str, value: bool | None) -> N
 
 
 @each_case("request_text", ["lower the priority of ticket 4512", "assign ticket 4512 to Bob", "update ticket 4512"])
-def test_an_update_of_nothing_is_a_gap_that_says_so(request_text: str) -> None:
+def test_an_update_of_nothing_is_a_gap_with_its_reason(request_text: str) -> None:
     [step] = plan(request_text, TICKET)
     assert (step["tool"], step["args"]) == ("unknown", {})
     assert step["rationale"].endswith("states nothing that update_ticket changes")

@@ -178,7 +178,7 @@ _BROKER: Final = re.compile(r"\b(?:mqtt|kafka|broker|publish|subscribe)\b", re.I
 _NAMES_URLS: Final = re.compile(r"^(?:the |(?:list|array) of )?URLs?\b", re.IGNORECASE)
 # Mail addresses, and folders of mail and the like, which have names and no paths.
 _MAILS: Final = re.compile(r"(?:\b|_)(?:e-?)?mails?(?:\b|_)|\bsender\b|\brecipient\b", re.IGNORECASE)
-# What is said of a code that is a program: "Execute Python code"; a discount has one as well.
+# Descriptions of a code that is a program: "Execute Python code"; a discount has one as well.
 _RUNS_CODE: Final = re.compile(
     r"\b(?:run|runs|execut\w+|evaluat\w+|compil\w+|lint\w*|format\w*|analy[sz]\w+|javascript|typescript|python|source|program|script|snippet|function|language)\b",
     re.IGNORECASE,
