@@ -33,7 +33,7 @@ _MAX_QUOTED_VALUE: Final = 2_000
 _POSSESSIVES: Final = ("'s", "\u2019s")
 # Ids that may be a mail address.
 _PEOPLE: Final = re.compile(
-    r"\b(?:users?|person|people|member|assignee|account|login|owner|contact|customer|attendee|e-?mail address|e-?mail or|or e-?mail|name, e-?mail)\b",
+    r"\b(?:users?|person|people|member|assignee|account|login|owner|contact|customer|attendee|calendar|e-?mail address|e-?mail or|or e-?mail|name, e-?mail)\b",
     re.IGNORECASE,
 )
 # What follows a part of a topic or a pattern.

@@ -8,7 +8,6 @@ from typing import Final
 
 from helmdeck_language import ACTIONS, ENGLISH, GENERAL, READING, WRITING, Action, Kind, Lexicon, stem
 from helmdeck_planner.embedded.entries.profiles import Profile
-from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.entries.property_words import STORING_VERBS
 from helmdeck_planner.embedded.request.opposites import OPPOSITES, requested_sides
 from helmdeck_planner.embedded.request.part import ActDone, Part
@@ -26,6 +25,7 @@ _CHANGING: Final = frozenset((Action.CREATE, Action.UPDATE, Action.MOVE))
 _APPENDING: Final = stemmed("appending")
 _OVERWRITING: Final = frozenset({stem("overwrite")})
 _EXCLUDING: Final = word_list("excluding_inputs")
+_FILE: Final = stem("file")
 _ENDS: Final = word_list("ends")
 # "light.kitchen", and "Entity id of the light".
 _TYPED_ID: Final = re.compile(r"([a-z]{3,20}(?:_[a-z]{3,20})?)\.[a-z][a-z0-9_]{1,60}")
@@ -85,7 +85,7 @@ def does_too_much(part: Part, profile: Profile) -> bool:
         return True
     if Action.CREATE in ACTIONS.get(profile.verb, frozenset()) and _keeps(part):
         return True
-    if part.verb == "rename" and profile.verb == "move" and not profile.takes(Role.PATH):
+    if part.verb == "rename" and profile.verb == "move" and _FILE not in profile.text:
         return True  # a card that moves keeps its name
     if profile.writes is not False and _takes_another_kind(part, profile):
         return True
