@@ -19,6 +19,7 @@ def entry(entry_id, **annotations):
     [
         ("show the open invoices", Effect.READ),
         ("What's new in the repository?", Effect.READ),
+        ("whats new in the repository", Effect.READ),
         ("please, can you tell me who is on call", Effect.READ),
         ("tell Ada that the release is out", Effect.WRITE),
         ("I want to  remember this", Effect.WRITE),
@@ -44,7 +45,11 @@ def test_effect_of_a_request_is_that_of_its_first_words(request_text, effect):
         (entry("slack__slack_get_users"), Effect.READ),
         (entry("git.git_reset"), Effect.DELETE),
         (entry("notes.add"), Effect.WRITE),
-        (entry("7"), Effect.WRITE),
+        (entry("API-post-search"), Effect.READ),
+        (entry("arxiv__download_paper"), Effect.READ),
+        (entry("acme_web_search"), Effect.READ),
+        (entry("maps__maps_directions"), None),
+        (entry("7"), None),
     ],
 )
 def test_effect_of_a_tool_is_annotated_or_the_verb_of_its_name(tool, effect):
@@ -65,6 +70,13 @@ def test_entries_of_similar_scores_are_ordered_by_effect_and_others_stay_behind(
     assert ordered("show Ada")[0] == "graph.read_all"
     assert ordered("Ada") == ["graph.read_all", "graph.create_node", "graph.delete_node", "mail.send"]
     assert ordered("remember Ada")[-1] == "mail.send"
+
+
+def test_tool_of_unknown_effect_is_between_those_that_fit_and_those_that_do_not():
+    catalog = Catalog([entry("a.update_route"), entry("a.directions"), entry("a.get_route")])
+    scores = [Score(place, each.id, 1.0) for place, each in enumerate(catalog.entries)]
+    found = [score.id for score in by_effect(scores, catalog, "how do I get to Salzburg")]
+    assert found == ["a.get_route", "a.directions", "a.update_route"]
 
 
 # -- families and numbers --------------------------------------------------------------------------------------

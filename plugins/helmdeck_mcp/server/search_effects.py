@@ -35,8 +35,9 @@ _PHRASES = (
 )
 
 _WORDS: Mapping[Effect, str] = {
-    Effect.READ: """are check compare count describe did do does download explain fetch find get give has have how inspect is list
-        load look open print query read retrieve search show summarise summarize view what when where which who whose why""",
+    Effect.READ: """are check compare count describe did do does download explain fetch find get give has have how hows inspect is list
+        load look open print query read retrieve search show summarise summarize view what whats when where wheres which who
+        whos whose why""",
     Effect.WRITE: """add append apply approve archive assign book change choose click close comment commit compress connect convert
         copy create disable drag draft edit enable enter execute fill fix fork generate go insert install invite join label make
         mark merge move navigate note notify open_a open_an order pay pin place post press publish push put record register
@@ -46,13 +47,17 @@ _WORDS: Mapping[Effect, str] = {
 }
 _OF_REQUEST = {word.replace("_", " "): effect for effect, words in _WORDS.items() for word in words.split()}
 
-_OF_TOOL: Mapping[str, Effect] = {
-    **dict.fromkeys("delete drop erase purge remove reset revoke".split(), Effect.DELETE),
-    **dict.fromkeys(
-        "describe fetch find get list lookup open query read resolve retrieve search show view".split(), Effect.READ
-    ),
+_VERBS_OF_TOOLS: Mapping[Effect, str] = {
+    Effect.READ: """check compare count describe download explain fetch find get inspect list lookup open query read resolve retrieve
+        search show summarize view""",
+    Effect.WRITE: """add append apply archive assign create edit enable disable execute fill fork insert install invite merge modify
+        move navigate patch publish push put rename replace run save send set start stop submit type update upload upsert write""",
+    Effect.DELETE: "clear delete drop erase purge remove reset revoke uninstall",
 }
-"""The verbs of tool names; all others write."""
+_OF_TOOL = {word: effect for effect, words in _VERBS_OF_TOOLS.items() for word in words.split()}
+"""The verbs of tool names. A name without one, such as ``directions``, does not show its effect."""
+_FIRST_WORDS = 3
+"""Words of a name that may be its verb: two names of the server can precede it, as in ``acme_web_search``."""
 
 _FACTORS: Mapping[tuple[Effect, Effect], float] = {
     (Effect.READ, Effect.WRITE): 0.8,
@@ -64,6 +69,8 @@ _FACTORS: Mapping[tuple[Effect, Effect], float] = {
 }
 """By the effect of the request and that of the tool, what a score is multiplied by."""
 _EQUAL = 1.4
+_UNKNOWN = 1.1
+"""For a tool whose effect is unknown: between those that fit and those that do not."""
 
 RERANKED = 20
 """Best entries of the ranking that are reordered."""
@@ -81,13 +88,13 @@ def effect_of_request(request: str) -> Effect | None:
     return _OF_REQUEST.get(" ".join(words)) or (_OF_REQUEST.get(words[0].partition("'")[0]) if words else None)
 
 
-def effect_of_tool(entry: Entry) -> Effect:
-    """Return the effect of a tool, by its annotations, else by the first verb of its name."""
+def effect_of_tool(entry: Entry) -> Effect | None:
+    """Return the effect of a tool, by its annotations, else by the first verb of its name; ``None`` if neither shows it."""
     if annotations_of(entry).get("readOnlyHint") is True:
         return Effect.READ
     name = re.split(r"\.|__|/", entry.id)[-1]
     words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower())
-    return next((_OF_TOOL[word] for word in words[:2] if word in _OF_TOOL), Effect.WRITE)
+    return next((_OF_TOOL[word] for word in words[:_FIRST_WORDS] if word in _OF_TOOL), None)
 
 
 def by_effect(scores: Iterable[Score], catalog: Catalog, request: str) -> Sequence[Score]:
@@ -99,7 +106,7 @@ def by_effect(scores: Iterable[Score], catalog: Catalog, request: str) -> Sequen
 
     def value(score: Score) -> float:
         entry = catalog.get(score.id)
-        found = effect_of_tool(entry) if entry is not None else wanted
-        return -score.score * (_EQUAL if found is wanted else _FACTORS[wanted, found])
+        found = effect_of_tool(entry) if entry is not None else None
+        return -score.score * (_UNKNOWN if found is None else _EQUAL if found is wanted else _FACTORS[wanted, found])
 
     return sorted(listed, key=value)
