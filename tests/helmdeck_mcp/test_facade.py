@@ -26,6 +26,13 @@ LIST = {
 }
 
 
+def deck_of_tools(tools):
+    from helmdeck_selection import read_catalog
+
+    source = CatalogSource(name="tools", load=lambda: read_catalog({"tools": tools}, "tools"))
+    return make_deck(plugin_with(helmdeck_catalog_sources=[source]), config={"catalog": {"sources": ["tools"]}})
+
+
 def facade_deck():
     from helmdeck_selection import read_catalog
 
@@ -51,6 +58,7 @@ def test_facade_shows_four_tools_and_runs_the_others(era):
         "name": "probe__double",
         "description": "Double a number.",
         "required": ["n"],
+        "types": {"n": "integer"},
         "read_only": True,
         "destructive": False,
     }
@@ -103,6 +111,32 @@ def test_facade_suggests_only_names_that_its_client_can_see():
     search, run = on_client(use, facade_deck(), is_facade=True)
     assert "did you mean 'helmdeck__search'?" in search["message"]
     assert "helmdeck__run" not in run["message"] and "helmdeck__search" in run["next_action"]
+
+
+def test_search_shows_choices_and_types_of_required_arguments_that_are_not_strings():
+    inputs = {
+        "name": {"type": "string"},
+        "command": {"type": "string", "enum": ["pause", "resume"]},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "count": {"type": "integer"},
+        "any": True,
+        "many": {"type": "string", "enum": ["x" * 200]},
+        "dry_run": {"type": "boolean"},
+    }
+    required = [name for name in inputs if name != "dry_run"]
+    tool = {
+        "name": "rollout",
+        "description": "Manage a rollout.",
+        "inputSchema": {"properties": inputs, "required": required},
+    }
+    tool["inputSchema"]["type"] = "object"
+
+    async def use(client):
+        return (await client.call_tool("helmdeck__search", {"query": "rollout"})).structured_content
+
+    found = on_client(use, deck_of_tools([tool]), is_facade=True)["tools"][0]
+    assert found["required"] == required
+    assert found["types"] == {"command": "pause | resume", "tags": "array of string", "count": "integer"}
 
 
 def test_search_without_a_match_reports_it():

@@ -35,6 +35,7 @@ _FOUND = object_schema(
         "name": TEXT,
         "description": TEXT,
         "required": {"type": "array", "items": TEXT},
+        "types": {"type": "object", "additionalProperties": TEXT},
         "read_only": {"type": "boolean"},
         "destructive": {"type": "boolean"},
         "runnable": {"type": "boolean"},
@@ -51,7 +52,7 @@ def facade_tools(tools: Tools) -> Iterator[Tool]:
         title="Search tools",
         description=(
             "Find tools for a task among all tools of this deployment. Returns the best matches with their required "
-            "arguments; call them with helmdeck__call."
+            "arguments, and the types or choices of those that are not strings; call them with helmdeck__call."
         ),
         input_schema=object_schema(
             {
@@ -123,12 +124,30 @@ def _search(tools: Tools, call: ToolCall) -> Mapping[str, Any]:
 
 def _match(call: ToolCall, current: ToolSet, entry: Entry) -> dict[str, Any]:
     match: dict[str, Any] = {"name": current.wire_names[entry.id], "description": first_sentence(entry.description)}
-    required = (entry.input_schema or {}).get("required")
+    schema = entry.input_schema or {}
+    required = schema.get("required")
     if isinstance(required, (list, tuple)) and required:
         match["required"] = [str(each) for each in required]
+        if types := dict(_types(schema.get("properties"), match["required"])):
+            match["types"] = types
     annotations = annotations_of(entry)
     match |= {flag: annotations[hint] for flag, hint in FLAGS if isinstance(annotations.get(hint), bool)}
     return match if is_runnable(call.deck, entry) else {**match, "runnable": False}
+
+
+def _types(inputs: object, required: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the choices or the type of each required argument that is not any string."""
+    for name in required if isinstance(inputs, Mapping) else ():
+        schema = inputs.get(name)
+        if not isinstance(schema, Mapping):
+            continue
+        kind, items, choices = schema.get("type"), schema.get("items"), schema.get("enum")
+        listed = " | ".join(map(str, choices)) if isinstance(choices, (list, tuple)) else ""
+        if 0 < len(listed) <= MAX_SENTENCE_CHARS:
+            yield name, listed
+        elif isinstance(kind, str) and kind != "string":
+            of = items.get("type") if isinstance(items, Mapping) else None
+            yield name, f"{kind} of {of}" if isinstance(of, str) else kind
 
 
 def _describe(tools: Tools, call: ToolCall) -> Mapping[str, Any]:
