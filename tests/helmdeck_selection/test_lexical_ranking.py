@@ -386,6 +386,7 @@ def test_matching_phrase_always_beats_a_name(name_words: list[str], data: st.Dat
     ("request_", "first"),
     [
         ("astrologers near me", "strology"),  # spelt nearly like the word of the catalog
+        ("fidn my emial", "mail.search"),  # two swapped letters of a synonym
         ("place more ads", "ad.booster"),  # the plural of a word of two letters
         ("a lipstick for dry skin", "beauty.shelf"),  # a case of what the entry is about
         ("suggest a good cellar", "wine.cellar"),  # what people say whatever they want counts for less
@@ -396,6 +397,7 @@ def test_misspelt_and_related_words_match(request_: str, first: str) -> None:
         [
             pack("suggestion.box", "Suggest something good."),
             pack("strology", "Ask the stars."),
+            pack("mail.search", "The letters of a mailbox."),
             pack("ad.booster", "An ad that is seen."),
             pack("beauty.shelf", "Cosmetics and more beauty."),
             pack("wine.cellar", "Bottles that wait in the cellar for their time, in good order."),

@@ -35,7 +35,7 @@ from helmdeck_selection.lexical.scores.score_sums import (
     score_verbs,
     terms_needed,
 )
-from helmdeck_selection.lexical.scores.similar import Spelling, spelling, spelt_alike
+from helmdeck_selection.lexical.scores.similar import Spelling
 from helmdeck_selection.lexical.weights import LEXICAL_WEIGHTS
 
 # Factor for synonyms of words that the catalog contains.
@@ -241,7 +241,7 @@ class LexicalIndex:
         impacts, parts = self._postings.impacts, self._postings.compounds.get(term, ())
         shares = dict.fromkeys((other for other in (term, *parts) if other in impacts), 1.0)
         if term not in impacts and not parts:
-            shares |= {other: _RELATIVE * share for other, share in spelt_alike(term, self._spelling)}
+            shares |= {other: _RELATIVE * share for other, share in self._spelling.alike(term) if other in impacts}
             shares |= dict.fromkeys(self._relatives(term), _RELATIVE)
             if is_han_pair(term):
                 shares |= dict.fromkeys((character for character in term if character in impacts), _CHARACTER)
@@ -258,7 +258,7 @@ class LexicalIndex:
 
     @cached_property
     def _spelling(self) -> Spelling:
-        return spelling(self._postings.impacts)
+        return Spelling(self._postings.impacts.keys(), self.lexicon)
 
     def _relatives(self, term: str) -> Iterator[str]:
         """Yield catalog terms that extend a term, or are a prefix of it: ``forens`` and ``forensic``."""
