@@ -137,7 +137,9 @@ def _match(call: ToolCall, current: ToolSet, entry: Entry) -> dict[str, Any]:
 
 def _types(inputs: object, required: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the choices or the type of each required argument that is not any string."""
-    for name in required if isinstance(inputs, Mapping) else ():
+    if not isinstance(inputs, Mapping):
+        return
+    for name in required:
         schema = inputs.get(name)
         if not isinstance(schema, Mapping):
             continue
