@@ -141,6 +141,30 @@ def test_a_log_of_something_else_is_refused_and_replaced_on_request(tmp_path, co
     assert b"vllm/m" in path.read_bytes()
 
 
+@each_case("line", [{"latency_s": -1.0}, {"cost_usd": -0.5}, {"cause": ""}])
+def test_log_with_an_impossible_figure_is_refused(tmp_path, line):
+    path = tmp_path / "m.jsonl"
+    CalibrationLog.open(path, HEADER, fresh=True).close()
+    trial = {"type": "trial", "size": SIZES[6], "cause": None, **line}
+    path.write_bytes(path.read_bytes() + json.dumps(trial).encode() + b"\n")
+    with pytest.raises(LogMismatch, match="not a calibration log"):
+        CalibrationLog.open(path, HEADER)
+
+
+@each_case(
+    ("header", "message"),
+    [
+        (Header(1, "vllm/n", "content", 5), "of the model vllm/m.; --log chooses another file"),
+        (Header(1, "vllm/m", "other", 5), "of other catalog entries.; --fresh replaces it"),
+        (Header(2, "vllm/m", "content", 5), "of version 1 of the log"),
+    ],
+)
+def test_log_of_another_calibration_is_refused_with_the_difference(tmp_path, header, message):
+    CalibrationLog.open(tmp_path / "m.jsonl", HEADER, fresh=True).close()
+    with pytest.raises(LogMismatch, match=message):
+        CalibrationLog.open(tmp_path / "m.jsonl", header)
+
+
 class Model(StubProvider):
     """Knows the answers of a maker, up to a limit."""
 
@@ -235,6 +259,26 @@ def test_an_interrupted_run_is_resumed_from_its_log(deck_with, tmp_path):
     assert whole.claimed == SIZES[6]
 
 
+@each_case("sizes", [[SIZES[0]], [SIZES[6]] * 500])
+def test_log_of_trials_that_were_not_due_is_refused(deck_with, sizes):
+    log = CalibrationLog(HEADER, [TrialLine(size, None) for size in sizes], None)
+    with pytest.raises(LogMismatch, match=r"where (no|a) trial .*was due.*--fresh"):
+        run_calibration(deck_with, log)
+
+
+def test_interrupted_log_is_no_evidence_about_what_the_model_can_do(deck_with):
+    async def outcome():
+        async with deck_with(StubProvider("")) as deck:
+            return Calibration(deck, "acme/m", CalibrationLog(HEADER, [TrialLine(SIZES[6], "empty")], None)).outcome()
+
+    found = asyncio.run(outcome())
+    row = report.budget_row(found, "acme/m", datetime.date(2026, 11, 22))
+    assert found.stopped == "an interruption"
+    assert "no size has passed so far, 0 of 1 plans right" in row["evidence"]
+    assert "not finished" in report.conclusion(found)
+    assert "max_catalog_bytes" not in row
+
+
 def test_no_trial_begins_that_would_exceed_the_time_limit(deck_with):
     times = iter(range(0, 10_000, 10))
     limits = Limits(max_seconds=200.0)
@@ -280,6 +324,22 @@ def test_the_command_writes_row_log_and_curve(cli, monkeypatch, tmp_path):
         assert "unusable for structured work" in again.out and "max_catalog_bytes" not in again.out
         taken = cli(*words)
         assert taken.code == ExitCode.USAGE and "has a row" in taken.err
+    finally:
+        server.close()
+
+
+def test_command_refuses_a_log_that_two_runs_wrote(cli, monkeypatch, tmp_path):
+    server = FailingServer(OPENAI_CHAT, text="nothing useful")
+    monkeypatch.setenv("HELMDECK_PROVIDERS__VLLM__BASE_URL", server.base_url)
+    path = tmp_path / "m.jsonl"
+    try:
+        assert cli("calibrate", "vllm/m", "--yes", "--log", str(path), "--max-calls", "3").code == ExitCode.CHECK_FAILED
+        header, *lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(header + lines[0] * 2 + b"".join(lines[1:]))
+        sent = len(server.requests)
+        done = cli("calibrate", "vllm/m", "--yes", "--log", str(path))
+        assert done.code == ExitCode.USAGE and len(server.requests) == sent
+        assert "as if two runs had written it; --fresh replaces it" in done.err and str(path) in done.err
     finally:
         server.close()
 

@@ -8,13 +8,16 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Annotated, Any, Self
 
 import msgspec
+from msgspec import Meta
 
 from helmdeck_core import data_directory
 
 VERSION = 1
+
+_NotNegative = Annotated[float, Meta(ge=0)]
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -33,25 +36,25 @@ class TrialLine(msgspec.Struct, frozen=True, tag="trial"):
     """A finished trial; ``cause`` is ``None`` for a success."""
 
     size: int
-    cause: str | None
-    latency_s: float = 0.0
-    cost_usd: float | None = None
+    cause: Annotated[str, Meta(min_length=1)] | None
+    latency_s: _NotNegative = 0.0
+    cost_usd: _NotNegative | None = None
 
 
 class ProbeLine(msgspec.Struct, frozen=True, tag="probe"):
     """A finished probe with its result."""
 
     name: str
-    calls: int
+    calls: Annotated[int, Meta(ge=1)]
     result: dict[str, Any]
-    cost_usd: float | None = None
+    cost_usd: _NotNegative | None = None
 
 
 Line = TrialLine | ProbeLine
 
 
 class LogMismatch(ValueError):
-    """The file is not the log of this calibration."""
+    """The file is not the log of this calibration, or damaged."""
 
 
 def content_hash(parts: Sequence[str]) -> str:
@@ -95,7 +98,9 @@ class CalibrationLog:
         known, lines, used = _read(old, path)
         if known is not None:
             if (known.version, known.model, known.content) != (header.version, header.model, header.content):
-                raise LogMismatch(f"{path} belongs to another calibration (model {known.model}); --fresh replaces it")
+                raise LogMismatch(
+                    f"{path} belongs to another calibration ({_difference(known, header)}); {_remedy(known, header)}"
+                )
             header = known
         flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_BINARY", 0)  # else Windows translates line ends
         descriptor = os.open(path, flags, 0o600)
@@ -126,6 +131,16 @@ class CalibrationLog:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _difference(known: Header, wanted: Header) -> str:
+    if known.model != wanted.model:
+        return f"of the model {known.model}"
+    return "of other catalog entries" if known.version == wanted.version else f"of version {known.version} of the log"
+
+
+def _remedy(known: Header, wanted: Header) -> str:
+    return "--log chooses another file, --fresh replaces it" if known.model != wanted.model else "--fresh replaces it"
 
 
 def read_log(path: Path) -> CalibrationLog | None:

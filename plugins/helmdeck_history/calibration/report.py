@@ -24,7 +24,7 @@ def budget_row(outcome: Outcome, route: str, day: datetime.date) -> dict[str, An
     row: dict[str, Any] = {
         "tier": "C" if claimed is None or claimed < TIER_B_BYTES else "B" if claimed < TIER_A_BYTES else "A"
     }
-    if claimed or has_successes(outcome):
+    if claimed or (has_successes(outcome) and not outcome.stopped):
         row["max_catalog_bytes"] = claimed or outcome.counts[0].size // 2
     probes = outcome.probes
     json_probe = probes.get("strict_json", {})
@@ -82,16 +82,7 @@ def conclusion(outcome: Outcome) -> str:
 
 def evidence(outcome: Outcome, route: str, day: datetime.date) -> str:
     """Return the source of the row: counts, bound, date and route."""
-    at = next((each for each in outcome.counts if each.size == outcome.claimed), None)
-    what = (
-        f"{at.successes} of {at.trials} plans right at {at.size:,} bytes (at least {at.bound:.0%}, one-sided 95 %)"
-        if at is not None
-        else f"unusable for structured work: none of {sum(each.trials for each in outcome.counts)} plans was right"
-        if outcome.counts and not has_successes(outcome)
-        else f"no size passed, the smallest was {outcome.counts[0].size:,} bytes"
-        if outcome.counts
-        else "no trial"
-    )
+    what = _measured(outcome)
     facts = outcome.probes.get("choice", {})
     if facts.get("tool_requests"):
         what += (
@@ -101,6 +92,23 @@ def evidence(outcome: Outcome, route: str, day: datetime.date) -> str:
         what += ": worth its time for text, not for choosing"
     end = f", stopped by {outcome.stopped}" if outcome.stopped else ""
     return f"calibrated {day.isoformat()} by {route}: {what}; {outcome.calls} calls{end}"
+
+
+def _measured(outcome: Outcome) -> str:
+    """What the trials show."""
+    at = next((each for each in outcome.counts if each.size == outcome.claimed), None)
+    if at is not None:
+        return (
+            f"{at.successes} of {at.trials} plans right at {at.size:,} bytes (at least {at.bound:.0%}, one-sided 95 %)"
+        )
+    if not outcome.counts:
+        return "no trial"
+    trials, right = sum(each.trials for each in outcome.counts), sum(each.successes for each in outcome.counts)
+    if outcome.stopped:
+        return f"no size has passed so far, {right} of {trials} plans right"
+    if not right:
+        return f"unusable for structured work: none of {trials} plans was right"
+    return f"no size passed, the smallest was {outcome.counts[0].size:,} bytes"
 
 
 def as_toml(model: str, row: Mapping[str, Any]) -> str:

@@ -10,7 +10,15 @@ import attrs
 
 from helmdeck_cli import single_attempts
 from helmdeck_core import BudgetConfig, Entry, Helmdeck, LoadedConfig
-from helmdeck_history.calibration.log import VERSION, CalibrationLog, Header, content_hash, default_path, read_log
+from helmdeck_history.calibration.log import (
+    VERSION,
+    CalibrationLog,
+    Header,
+    LogMismatch,
+    content_hash,
+    default_path,
+    read_log,
+)
 from helmdeck_history.calibration.search import SIZES
 from helmdeck_history.calibration.session import Calibration, Limits, Outcome
 
@@ -66,4 +74,7 @@ def recorded_calibration(deck: Helmdeck, model: str) -> Outcome | None:
     log = read_log(default_path(model))
     if log is None or log.header.model != model or not log.lines:
         return None
-    return Calibration(deck, model, log).outcome()
+    try:
+        return Calibration(deck, model, log).outcome()
+    except LogMismatch:
+        return None

@@ -11,7 +11,7 @@ import attrs
 import msgspec
 
 from helmdeck_core import Attempt, CallFailed, CallLimits, Entry, FailureClass, Helmdeck
-from helmdeck_history.calibration.log import CalibrationLog, ProbeLine, TrialLine
+from helmdeck_history.calibration.log import CalibrationLog, LogMismatch, ProbeLine, TrialLine
 from helmdeck_history.calibration.probes import PROBES, Probe
 from helmdeck_history.calibration.search import CalibrationSearch, SizeCounts
 from helmdeck_history.calibration.trials import TrialMaker
@@ -129,9 +129,22 @@ class Calibration:
         self._costs: list[float] = []
         self._latencies: list[float] = []
         for line in log.lines:
+            self._check(line)
             self._replay(line)
         # Trials of an earlier run must not occur again: another seed per resumed position gives other numbers.
         self._maker = maker or TrialMaker(entries, seed=log.header.seed + len(log.lines))
+
+    def _check(self, line: TrialLine | ProbeLine) -> None:
+        """Check that a recorded trial is the one that was due; it is not where two runs wrote one log, or where it was edited.
+
+        :raises LogMismatch: it is not.
+        """
+        if isinstance(line, TrialLine) and line.size != self.search.size:
+            due = "no trial" if self.search.size is None else f"a trial of {self.search.size:,} bytes"
+            raise LogMismatch(
+                f"the log of {self.model} has a trial of {line.size:,} bytes where {due} was due, as if two runs had written it; "
+                f"--fresh replaces it"
+            )
 
     def _replay(self, line: TrialLine | ProbeLine) -> None:
         self._count(line.cost_usd)
@@ -152,8 +165,7 @@ class Calibration:
 
         :raises CallFailed: no further trial can succeed, such as without a valid key; the log keeps what was done.
         """
-        stopped = ""
-        waits = 0
+        stopped, waits = "", 0
         while not self.search.is_done and not stopped:
             stopped = self._limit_reached()
             if not stopped:
@@ -166,7 +178,9 @@ class Calibration:
         return self.outcome(stopped)
 
     def outcome(self, stopped: str = "") -> Outcome:
-        """Return the result so far."""
+        """Return the result so far; one that is not complete is stopped by an interruption, if by nothing else."""
+        if not stopped and not (self.search.is_done and all(probe.name in self._results for probe in self._probes)):
+            stopped = "an interruption"
         return Outcome(
             model=self.model,
             claimed=self.search.claimed,

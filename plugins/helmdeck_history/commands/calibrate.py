@@ -152,7 +152,10 @@ def _calibrated(arguments: argparse.Namespace, deck: Helmdeck, model: str, limit
 
             return await Calibration(deck, model, log, entries=entries, limits=limits, on_progress=progress).run()
 
-        return wait_for(deck, f"calibrating {model}", work)
+        try:
+            return wait_for(deck, f"calibrating {model}", work)
+        except LogMismatch as exc:
+            raise UsageError(f"{path}: {exc}") from exc
 
 
 def _show(arguments: argparse.Namespace, outcomes: Sequence[Outcome]) -> int:
