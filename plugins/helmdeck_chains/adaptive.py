@@ -20,7 +20,7 @@ from helmdeck_core import Attempt, ChainOrder, ChainRequest, Hedge, InvalidReque
 
 DAY_S = 86_400.0
 
-SPREAD = 0.4
+SPREAD = 0.5
 """Standard errors of a sample per standard error of the estimate; the benchmark compares values."""
 
 CALLS_PER_HEDGE = 20
@@ -262,10 +262,13 @@ def details(
     rows = []
     for place in order:
         each = figures.estimates[place]
+        low, high = (end * first[place] / each.usable for end in each.interval)
         rows.append(
             {
                 "model": figures.models[place],
                 "usable": round(first[place], 4),
+                "usable_low": round(low, 4),
+                "usable_high": round(high, 4),
                 "error": round(each.error, 4),
                 "after_failure": round(after[place], 4),
                 "up": round(figures.ups[place], 4),

@@ -1,7 +1,8 @@
 """What is known about each model and kind of work: how likely an attempt is usable, what it costs, and how long it takes.
 
-Estimates borrow from coarse to fine: the estimate for all work is the prior of that for a task, and so on, each with
-``BORROWED`` pseudo-attempts (a hierarchical Beta distribution). Three mechanisms let older evidence fade:
+Estimates borrow from coarse to fine: the estimate for all work is the prior of that for a task, and so on, with at most
+``BORROWED`` pseudo-attempts (a hierarchical Beta distribution). A coarser estimate is that of the other kinds of work, so that each
+attempt counts once. Three mechanisms let older evidence fade:
 
 - each attempt multiplies the weight of the earlier ones of the same model and kind by ``DISCOUNT``;
 - a filter with two states, up and down, per model: a model that is down has ``DOWN_FACTOR`` of its usable share. Outages are
@@ -26,11 +27,14 @@ RECENT_DISCOUNT = 0.92
 COST_DISCOUNT = 0.98
 """The same for costs and times, whose changes are not detected otherwise."""
 
-BORROWED = 6.0
-"""Attempts that the estimate of the coarser kind counts for."""
+BORROWED = 4.0
+"""Attempts that the estimate of the other kinds of work counts for at most."""
 
-AFTER_BORROWED = 30.0
-"""Attempts that the estimate without an earlier failure counts for, where an earlier model failed."""
+AFTER_ODDS = 0.5
+"""The odds of a usable attempt after a failure of another model, relative to those without, before there is evidence."""
+
+AFTER_BORROWED = 6.0
+"""Attempts that these relative odds count for, and those of the other kinds of work."""
 
 DOWN_FACTOR = 0.05
 FAILS_PER_ATTEMPT = 2e-4
@@ -67,6 +71,8 @@ TIMED_AFTER = 20.0
 """Attempts after which the 95th percentile of a time is known well enough."""
 
 _P95 = 1.645
+"""The quantile of 95 % of the normal distribution, and the ends of an interval of 90 %."""
+
 _RECENT_ERROR = (1 - RECENT_DISCOUNT) / (1 + RECENT_DISCOUNT)
 
 
@@ -93,6 +99,14 @@ class Counts:
             if abs(self.recent - mean) > JUMP * math.sqrt(max(mean * (1 - mean), MIN_VARIANCE) * _RECENT_ERROR):
                 self.attempts = 1 / (1 - RECENT_DISCOUNT)
                 self.usable = self.recent * self.attempts
+
+    def without(self, finer: Counts | None) -> tuple[float, float]:
+        """Return the attempts of the other kinds of work, and the usable ones, so that no attempt counts twice."""
+        if finer is None:
+            return self.attempts, self.usable
+        # Those of the finer kind fade more slowly, as they have fewer later ones, so that the difference is approximate.
+        attempts = max(self.attempts - finer.attempts, 0.0)
+        return attempts, min(max(self.usable - finer.usable, 0.0), attempts)
 
 
 class Times:
@@ -155,6 +169,15 @@ class Estimate:
     usd: float | None
     seconds: float
     p95_s: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 90 % interval of ``usable``: Wilson's score interval, which contains neither 0 nor 1."""
+        share, square = self.usable, _P95 * _P95
+        count = max(share * (1 - share) / self.error**2 - 1, 1.0)
+        centre = (share + square / (2 * count)) / (1 + square / count)
+        margin = _P95 * math.sqrt(share * (1 - share) / count + square / (4 * count * count)) / (1 + square / count)
+        return centre - margin, centre + margin
 
 
 class ModelEvidence:
@@ -255,37 +278,46 @@ class ModelEvidence:
     def _estimated(self, kind: Kind) -> Estimate:
         usable, strength = self._prior_usable, PRIOR_ATTEMPTS
         usd, seconds, variance = self.prior_usd, math.log(PRIOR_SECONDS), PRIOR_SPREAD**2
-        ratio, ratio_strength = 1.0, AFTER_BORROWED
+        relative_odds = AFTER_ODDS
         attempts = after_attempts = 0.0
         for size in range(len(kind) + 1):
             level = self._levels.get(kind[:size])
             if level is None:
-                strength = min(strength, BORROWED)
                 attempts = after_attempts = 0.0
                 continue
-            first, after = level.first, level.after
-            attempts, after_attempts = first.attempts, after.attempts
-            usable = (first.usable + strength * usable) / (attempts + strength)
+            finer = self._levels.get(kind[: size + 1]) if size < len(kind) else None
+            attempts, first_usable = level.first.without(finer and finer.first)
+            after_attempts, after_usable = level.after.without(finer and finer.after)
+            usable = (first_usable + strength * usable) / (attempts + strength)
             if after_attempts:
-                # The usable share after a failure is a part of the share without one, learned from coarse to fine.
-                expected = after_attempts * usable
-                ratio = (after.usable + ratio_strength * ratio * usable) / (expected + ratio_strength * usable)
-                if ratio > 1:  # a request on which another model failed is not easier, so the first attempt is as good
-                    usable, ratio = min(usable * ratio, 1.0), 1.0
+                # A failure of another model changes the odds by a factor, which is learned from coarse to fine.
+                expected = _with_odds(usable, relative_odds)
+                share = (after_usable + AFTER_BORROWED * expected) / (after_attempts + AFTER_BORROWED)
+                relative_odds = share * (1 - usable) / ((1 - share) * usable)
+                if (
+                    relative_odds > 1
+                ):  # a request on which another model failed is not easier: the first attempt is as good
+                    usable, relative_odds = share, 1.0
             if level.usd_weight:
                 known = usd if usd is not None else level.usd / level.usd_weight
                 usd = (level.usd + 2.0 * known) / (level.usd_weight + 2.0)
             seconds, variance = level.seconds.refine(seconds, variance)
-            strength = BORROWED if attempts else min(strength + attempts, BORROWED)
-        after_usable = min(usable * ratio, 0.999)
+            if size < len(kind):
+                strength = min(strength + attempts, BORROWED)
         usable = min(usable, 0.999)
+        after_share = _with_odds(usable, relative_odds)
         return Estimate(
             usable=usable,
             error=math.sqrt(usable * (1 - usable) / (attempts + strength + 1)),
-            after=after_usable,
-            after_error=math.sqrt(after_usable * (1 - after_usable) / (after_attempts + attempts / 4 + strength + 1)),
+            after=after_share,
+            after_error=math.sqrt(after_share * (1 - after_share) / (after_attempts + attempts / 4 + strength + 1)),
             attempts=attempts + after_attempts,
             usd=usd,
             seconds=math.exp(seconds + variance / 2),
             p95_s=math.exp(seconds + _P95 * math.sqrt(variance)),
         )
+
+
+def _with_odds(share: float, factor: float) -> float:
+    """Return a probability whose odds are those of another one, times a factor."""
+    return share * factor / (1 - share + share * factor)

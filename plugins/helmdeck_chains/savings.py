@@ -169,7 +169,7 @@ def estimate_savings(
         calls=sum(counted.values()),
         saving_usd=(_mean(totals), *_percentiles(totals)),
         saving_share=(_mean(shares), *_percentiles(shares)),
-        sure=sum(each > 0 for each in totals) / draws,
+        sure=(sum(each > 0 for each in totals) + 1) / (draws + 2),  # so many draws cannot show that it is certain
         kinds=tuple(found),
     )
 

@@ -1,7 +1,10 @@
 """The order of a chain has the least expected cost, learns from outcomes, and keeps the floors of the operator."""
 
+import collections
 import itertools
+import random
 
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +15,7 @@ from helmdeck_chains import (
     ChainOptions,
     DataOptions,
     Learning,
+    ModelEvidence,
     ModelOptions,
     best_order,
     expected_cost,
@@ -19,6 +23,7 @@ from helmdeck_chains import (
     reservation_value,
 )
 from helmdeck_core import Attempt, ChainRequest, FailureClass, InvalidRequest
+from tests.case_support import each_case
 
 COST = st.floats(0.001, 10.0)
 SHARE = st.floats(0.01, 0.99)
@@ -70,6 +75,69 @@ def call(policy, usable, request=REQUEST):
 
 
 ALL = frozenset(CHAIN)
+FINE = ("ask:text", "size0:catalog0", "ascii")
+
+
+def evidence_of(outcomes, kind=FINE, **facts):
+    evidence = ModelEvidence(0.001)
+    for usable in outcomes:
+        evidence.observe(kind, usable=int(usable), **facts)
+    return evidence
+
+
+@each_case("is_after", [False, True])
+@each_case("outcomes", [[1], [1, 1], [0, 0, 0], [1, 0, 1, 1, 0], [1] * 60 + [0] * 20])
+def test_attempt_counts_once_however_fine_its_kind_of_work_is(outcomes, is_after):
+    fine, coarse = (evidence_of(outcomes, kind, is_after=is_after).estimate(kind) for kind in (FINE, ()))
+    assert attrs.evolve(fine, seconds=0, p95_s=0, usd=0) == attrs.evolve(coarse, seconds=0, p95_s=0, usd=0)
+
+
+@each_case(("outcomes", "least", "most"), [([1, 1], 0.85, 0.91), ([0, 0, 0], 0.28, 0.36)])
+def test_few_attempts_leave_much_open(outcomes, least, most):
+    estimate = evidence_of(outcomes).estimate(FINE)
+    low, high = estimate.interval
+    assert least < estimate.usable < most
+    assert high - low > 0.4
+
+
+@given(st.lists(st.booleans(), max_size=80), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_no_attempts_make_an_answer_certain_or_impossible(outcomes, is_after):
+    for kind in (FINE, ("ask:text", "size1:catalog0", "ascii"), ("other",)):
+        estimate = evidence_of(outcomes, is_after=is_after).estimate(kind)
+        low, high = estimate.interval
+        assert 0 < low < estimate.usable < high < 1
+        assert 0 < estimate.after <= estimate.usable
+
+
+def test_estimates_of_models_with_few_attempts_are_as_often_right_as_they_state():
+    rng, stated = random.Random(5), collections.defaultdict(list)
+    for _ in range(1_500):
+        share, evidence = rng.betavariate(0.8 * 2, 0.2 * 2), ModelEvidence(0.001)
+        for _ in range(8):
+            estimate = evidence.estimate(FINE)
+            stated[int(estimate.usable * 5)].append((estimate.usable, share))
+            evidence.observe(FINE, usable=int(rng.random() < share))
+    for pairs in stated.values():
+        mean, actual = (sum(each) / len(pairs) for each in zip(*pairs, strict=True))
+        assert mean == pytest.approx(actual, abs=0.05)
+
+
+def test_other_kinds_of_work_count_for_few_attempts():
+    evidence = evidence_of([0] * 100, ("ask:text", "size0:catalog0", "ascii"))
+    other = ("ask:text", "size1:catalog0", "ascii")
+    before = evidence.estimate(other).usable
+    for _ in range(8):
+        evidence.observe(other, usable=1)
+    assert before < 0.1
+    assert evidence.estimate(other).usable > 0.5
+
+
+def test_details_have_the_interval_of_each_usable_share():
+    policy = make_policy()
+    call(policy, ALL)
+    for row in policy.explain(REQUEST).details()["models"]:
+        assert 0 < row["usable_low"] < row["usable"] < row["usable_high"] < 1
 
 
 def test_broken_model_is_left_within_ten_calls_and_called_again_after_it_recovered():

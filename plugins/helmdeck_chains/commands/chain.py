@@ -72,10 +72,15 @@ def _show(advice: Advice) -> None:
     show(
         f"\nconfigured: {clean(', '.join(advice.models))}\n"
         f"saving: {expected:.0%} of the cost of {advice.calls} calls (90 % interval {low:.0%} to {high:.0%}); "
-        f"the advised orders cost less with a probability of {advice.sure:.0%}"
+        f"the advised orders cost less with a probability of {_probability(advice.sure)}"
     )
     if unproven := sorted({model for each in advice.kinds for model in each.unproven}):
         show(f"hardly called so far, so part of the estimate is the price list: {clean(', '.join(unproven))}")
+
+
+def _probability(value: float) -> str:
+    """A probability in percent, which is rounded neither to 0 % nor to 100 %."""
+    return "more than 99%" if value > 0.99 else "less than 1%" if value < 0.01 else f"{value:.0%}"
 
 
 @hookimpl

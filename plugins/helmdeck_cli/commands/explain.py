@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli.inputs import request_text
 from helmdeck_cli.printing.ranking import ranking_rows, rest_text
@@ -145,13 +145,20 @@ def _chain(order: ChainOrder) -> str:
     """The order of the models, its figures, and what would change it."""
     facts = order.details()
     figures = [
-        f"{each['model']} {each['usable']:.0%} usable, {each['cost_usd']:.6f} USD, {each['seconds']:.1f} s "
+        f"{each['model']} {each['usable']:.0%} usable{_interval(each)}, {each['cost_usd']:.6f} USD, {each['seconds']:.1f} s "
         f"({each['attempts']:.0f} attempts)"
         for each in facts.get("models", ())
     ]
     advised = f"advised: {', '.join(facts['advised'])}" if "advised" in facts else ""
     parts = (f"{', '.join(order.models)}: {order.reason}", *figures, facts.get("would_change", ""), advised)
     return "; ".join(filter(None, parts))
+
+
+def _interval(figures: Mapping[str, Any]) -> str:
+    """The 90 % interval of a usable share, where the policy has one."""
+    if not {"usable_low", "usable_high"} <= figures.keys():
+        return ""
+    return f" ({figures['usable_low']:.0%} to {figures['usable_high']:.0%})"
 
 
 def _learned(explanation: Explanation) -> str:
