@@ -30,7 +30,7 @@ COST_DISCOUNT = 0.98
 BORROWED = 4.0
 """Attempts that the estimate of the other kinds of work counts for at most."""
 
-AFTER_ODDS = 0.5
+AFTER_ODDS = 0.8
 """The odds of a usable attempt after a failure of another model, relative to those without, before there is evidence."""
 
 AFTER_BORROWED = 6.0

@@ -17,7 +17,11 @@ from helmdeck_core import (
 from helmdeck_testing import Reply, scripted_provider
 from tests.helmdeck_core.hooks_support import GOOD, contributing
 
-CHAIN = {"fallback": {"weak/": ["strong/any", "local/lexical"]}}
+PRICES = {
+    f"{name}/any": {"input_cost_usd_per_mtok": usd, "output_cost_usd_per_mtok": usd}
+    for name, usd in (("weak", 1.0), ("strong", 2.0))
+}
+CHAIN = {"fallback": {"weak/": ["strong/any", "local/lexical"]}, "budgets": PRICES}
 
 
 def deck_of(deck_with, weak, strong, *plugins, **chains):
@@ -33,8 +37,8 @@ def good(count):
 
 
 def test_adaptive_policy_calls_the_model_that_answers_first(deck_with):
-    failing = [Reply("")] * 40
-    options = {"usd_per_s": 0.001, "explore_usd_per_day": 0.0, "seed": 1}
+    failing = [Reply("", usage=Usage(input_tokens=100, output_tokens=10))] * 40
+    options = {"explore_usd_per_day": 0.0, "seed": 1}
     deck, events, (weak, _) = deck_of(deck_with, failing, good(20), policy="adaptive", options=options)
     models = [deck.plan("draft a post").model for _ in range(12)]
     assert models == ["strong/any"] * 12

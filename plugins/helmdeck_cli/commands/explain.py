@@ -145,7 +145,7 @@ def _chain(order: ChainOrder) -> str:
     """The order of the models, its figures, and what would change it."""
     facts = order.details()
     figures = [
-        f"{each['model']} {each['usable']:.0%} usable{_interval(each)}, {each['cost_usd']:.6f} USD, {each['seconds']:.1f} s "
+        f"{each['model']} {_percent(each['usable'])} usable{_interval(each)}, {each['cost_usd']:.6f} USD, {each['seconds']:.1f} s "
         f"({each['attempts']:.0f} attempts)"
         for each in facts.get("models", ())
     ]
@@ -158,7 +158,12 @@ def _interval(figures: Mapping[str, Any]) -> str:
     """The 90 % interval of a usable share, where the policy has one."""
     if not {"usable_low", "usable_high"} <= figures.keys():
         return ""
-    return f" ({figures['usable_low']:.0%} to {figures['usable_high']:.0%})"
+    return f" ({_percent(figures['usable_low'])} to {_percent(figures['usable_high'])})"
+
+
+def _percent(share: float) -> str:
+    """A share in percent, which is rounded neither to 0 % nor to 100 %."""
+    return f"{min(max(share, 0.01), 0.99):.0%}" if 0 < share < 1 else f"{share:.0%}"
 
 
 def _learned(explanation: Explanation) -> str:
