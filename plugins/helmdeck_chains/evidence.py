@@ -286,8 +286,8 @@ class ModelEvidence:
                 attempts = after_attempts = 0.0
                 continue
             finer = self._levels.get(kind[: size + 1]) if size < len(kind) else None
-            attempts, first_usable = level.first.without(finer and finer.first)
-            after_attempts, after_usable = level.after.without(finer and finer.after)
+            attempts, first_usable = level.first.without(finer.first if finer else None)
+            after_attempts, after_usable = level.after.without(finer.after if finer else None)
             usable = (first_usable + strength * usable) / (attempts + strength)
             if after_attempts:
                 # A failure of another model changes the odds by a factor, which is learned from coarse to fine.
