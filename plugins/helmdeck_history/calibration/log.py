@@ -133,14 +133,14 @@ class CalibrationLog:
         self.close()
 
 
-def _difference(known: Header, wanted: Header) -> str:
-    if known.model != wanted.model:
+def _difference(known: Header, expected: Header) -> str:
+    if known.model != expected.model:
         return f"of the model {known.model}"
-    return "of other catalog entries" if known.version == wanted.version else f"of version {known.version} of the log"
+    return "of other catalog entries" if known.version == expected.version else f"of version {known.version} of the log"
 
 
-def _remedy(known: Header, wanted: Header) -> str:
-    return "--log chooses another file, --fresh replaces it" if known.model != wanted.model else "--fresh replaces it"
+def _remedy(known: Header, expected: Header) -> str:
+    return "--log chooses another file, --fresh replaces it" if known.model != expected.model else "--fresh replaces it"
 
 
 def read_log(path: Path) -> CalibrationLog | None:
