@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
@@ -37,7 +38,7 @@ from benchmarks.pages import write_between
 from benchmarks.selection.data import data_folder
 from helmdeck_core import Catalog, Step
 from helmdeck_planner.embedded.choice.choose import Scored
-from helmdeck_planner.embedded.choice.confidence import Scale, Scales, log_odds, probability
+from helmdeck_planner.embedded.choice.confidence import SCALES, Scale, Scales, log_odds, probability
 from helmdeck_planner.embedded.choice.ranked import is_bare
 from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.picks import understand
@@ -46,6 +47,7 @@ from helmdeck_selection import LexicalIndex
 
 EDGES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.01)
 _ROUNDS = 20
+_MAX_SHIFT = 6.0
 # How often a request needs a tool that is missing, relative to the others.
 _MISSING = 0.2
 # How much a request of a set that the rules were made with counts.
@@ -151,10 +153,22 @@ def missing(requests: Iterable[Request], catalogs: Mapping[str, Catalog]) -> lis
 def fit(train: Sequence[Row]) -> Scales:
     """Return the scales of the log-odds; steps of entries without input schemas are left out."""
     own = [row for row in train if not is_bare(row.found[0].profile)]
+    by_evidence = [row for row in own if row.found[0].evidence is not None]
     return Scales(
         rules=_scale([row for row in own if row.found[0].evidence is None]),
-        evidence=_scale([row for row in own if row.found[0].evidence is not None]),
+        evidence=_scale([row for row in by_evidence if row.found[0].is_complete]),
+        incomplete=_shifted([row for row in by_evidence if not row.found[0].is_complete], SCALES.evidence.slope),
     )
+
+
+def _shifted(train: Sequence[Row], slope: float) -> Scale:
+    """Return the shift for a given slope, by bisection: few steps lack inputs, and a slope of their own is worse on others."""
+    low, high = -_MAX_SHIFT, _MAX_SHIFT
+    for _ in range(_ROUNDS):
+        shift = (low + high) / 2
+        stated = sum(row.weight / (1 + math.exp(-slope * log_odds(row.found) - shift)) for row in train)
+        low, high = (low, shift) if stated > sum(row.weight * row.is_right for row in train) else (shift, high)
+    return Scale(slope=slope, shift=round(shift, 2))
 
 
 def _scale(train: Sequence[Row]) -> Scale:

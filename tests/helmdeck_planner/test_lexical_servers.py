@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import attrs
 import pytest
 
 from benchmarks.first_use.data import public_tools
 from helmdeck_core import UNKNOWN_TOOL, Catalog, CatalogSource, CompletedStep
+from helmdeck_planner.embedded.choice.confidence import probability, score
 from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.picks import understand
 from helmdeck_planner.embedded.steps import steps_of
@@ -237,6 +239,16 @@ def test_a_step_that_may_be_wrong_has_a_low_probability_and_advice_in_one_line()
         sure = deck.plan("find old boats 'salt'", model="local/lexical")
     assert "helmdeck plan --model" in unsure.advice and "\n" not in unsure.advice
     assert sure.advice == "" and (sure.steps[0].probability or 0) > 0.7
+
+
+def test_step_whose_part_lacks_a_required_input_has_a_lower_probability() -> None:
+    whole, lacking = (
+        understand(text, *indexed("notes")).picks[0].found
+        for text in ("write the file 'a.txt' with content 'tea'", "write the file 'a.txt'")
+    )
+    assert (whole[0].is_complete, lacking[0].is_complete) == (True, False)
+    assert probability(lacking) < probability([attrs.evolve(lacking[0], is_complete=True)]) - 0.03
+    assert probability(lacking) < score(lacking)
 
 
 @pytest.mark.parametrize(
