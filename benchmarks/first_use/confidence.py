@@ -163,7 +163,7 @@ def fit(train: Sequence[Row]) -> Scales:
 
 def _shifted(train: Sequence[Row], slope: float) -> Scale:
     """Return the shift for a given slope, by bisection: few steps lack inputs, and a slope of their own is worse on others."""
-    low, high = -_MAX_SHIFT, _MAX_SHIFT
+    low, high, shift = -_MAX_SHIFT, _MAX_SHIFT, 0.0
     for _ in range(_ROUNDS):
         shift = (low + high) / 2
         stated = sum(row.weight / (1 + math.exp(-slope * log_odds(row.found) - shift)) for row in train)
