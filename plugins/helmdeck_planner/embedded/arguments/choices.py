@@ -317,7 +317,7 @@ def _is_left_out(draft: Draft, place: int) -> bool:
     before = place - 1
     while before >= 0 and draft.tokens[before].word in draft.wording.language.determiners:
         before -= 1
-    return before >= 0 and (draft.is_one_of(before, "excluding") or draft.is_one_of(before, "none_of"))
+    return before >= 0 and draft.leaves_out(before)
 
 
 def _is_undone(draft: Draft, each: Property, place: int) -> bool:

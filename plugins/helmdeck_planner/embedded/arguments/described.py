@@ -83,9 +83,7 @@ def fill_excluded(draft: Draft, part: Part) -> None:
 
 
 def _excludes(draft: Draft, place: int) -> bool:
-    return any(draft.is_one_of(place, key) for key in ("excluding", "none_of")) or _is_contracted(
-        draft.tokens[place].word
-    )
+    return draft.leaves_out(place) or _is_contracted(draft.tokens[place].word)
 
 
 def states_only_inputs(draft: Draft) -> bool:
@@ -148,7 +146,7 @@ def _phrases_of(draft: Draft, clause: Sequence[int]) -> list[Phrase]:
             is_negated, is_open = True, False  # "rather the whole text than a link"
             continue
         is_joint = word in draft.wording.language.joints
-        if draft.is_one_of(place, "excluding") or draft.is_one_of(place, "none_of") or _is_contracted(word):
+        if _excludes(draft, place):
             is_negated, is_open = True, False
         elif _is_content(draft, place):
             before = found.pop().places if is_open else ()

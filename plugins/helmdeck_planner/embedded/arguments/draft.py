@@ -71,6 +71,10 @@ class Draft:
         """Whether a token is one of the words that the language has for a key of its table ``values``."""
         return self.tokens[place].word.lower() in self.wording.language.values[key]
 
+    def leaves_out(self, place: int) -> bool:
+        """Whether a token leaves out what is behind it: "without", "no"."""
+        return self.is_one_of(place, "excluding") or self.is_one_of(place, "none_of")
+
     @cached_property
     def named_ids(self) -> frozenset[int]:
         """The places of quoted strings that name what an id identifies: "add a comment 'Done' to the task 'Login'"."""
