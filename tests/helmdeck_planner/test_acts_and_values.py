@@ -254,3 +254,8 @@ def test_a_mail_address_is_the_id_of_persons_only() -> None:
 
 def test_a_card_that_is_renamed_is_not_moved() -> None:
     assert [step["tool"] for step in plan("rename the card C1", MOVE_CARD)] == ["unknown"]
+
+
+def test_a_verb_that_is_taken_back_is_no_new_name() -> None:
+    [step] = plan("don't delete /tmp/a.txt, but rename it to /tmp/b.txt", MOVE)
+    assert "delete" not in step["args"].values()

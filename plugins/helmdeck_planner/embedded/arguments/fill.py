@@ -406,6 +406,8 @@ def _fill_object(draft: Draft, each: Property) -> None:
     places = topic(draft)
     has_number = any(draft.tokens[place].kind is Kind.NUMBER for place in places)
     starts_well = bool(places) and not draft.part.is_question and draft.tokens[places[0]].kind is not Kind.DATE
+    if starts_well and len(places) == 1 and draft.tokens[places[0]].value.islower():
+        starts_well = not draft.wording.verb(draft.tokens[places[0]].word)  # "delete" of a taken-back command
     if starts_well and each.role is Role.PLACE and draft.preposition_before(places[0]):
         starts_well = may_be_place(draft, each, places[0])
     if starts_well and (has_number or each.role is Role.PLACE):
