@@ -19,6 +19,7 @@ from helmdeck_planner.embedded.choice.confidence import is_gap, score
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.pick import is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers, split_parts
+from helmdeck_planner.embedded.request.segments import limits
 from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
@@ -135,7 +136,8 @@ def _sides(part: Part, request: str, wording: Wording) -> Iterator[tuple[Part, P
     joints = [
         place
         for place, token in enumerate(part.tokens)
-        if (token.value in _MARKS if token.kind is Kind.MARK else token.is_word and token.word in _words(wording))
+        if not (limits(part.tokens, place, wording) or limits(part.tokens, place + 1, wording))
+        and (token.value in _MARKS if token.kind is Kind.MARK else token.is_word and token.word in _words(wording))
     ]
     for place in joints[:_MOST_JOINTS]:
         before, behind = part.tokens[:place], part.tokens[place + 1 :]

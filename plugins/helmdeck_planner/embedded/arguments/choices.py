@@ -52,6 +52,8 @@ def fill_choices(draft: Draft) -> None:
         if not each.is_required and not has_reference(draft):
             # "The stock count is done; show me who comes": the fact before says nothing about who comes.
             found = [row for row in found if draft.tokens[row[1]].start >= draft.tokens[0].start]
+        if found and _has_other_side(draft, each):
+            found = [row for row in found if _side_before(draft, row[1]) == each.side]
         if len(found) == 1 and any(draft.is_one_of(row, "including") for row in range(len(draft.tokens))):
             # "the branches, remote ones included"
             found = [(value, found[0][1]) for value in each.choices if str(value).lower() == "all"] or found
@@ -74,6 +76,17 @@ def fill_choices(draft: Draft) -> None:
             draft.used_places.update(_choice_places(draft, value))
             if place >= 0 and not _THING_KINDS.isdisjoint(each.words):
                 fill_name_beside(draft, place)
+
+
+def _has_other_side(draft: Draft, each: Property) -> bool:
+    """Whether another input takes the same choices for the other side: ``source`` and ``target``."""
+    others = (other for other in draft.profile.properties if other.choices == each.choices)
+    return bool(each.side) and any(other.side and other.side != each.side for other in others)
+
+
+def _side_before(draft: Draft, place: int) -> str:
+    """Return the side that the preposition before a place names: "from staging to production"."""
+    return {"from": "source", "to": "target", "into": "target"}.get(draft.preposition_before(place), "")
 
 
 def fill_coded(draft: Draft) -> None:

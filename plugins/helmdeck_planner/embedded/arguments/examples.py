@@ -15,6 +15,7 @@ from helmdeck_planner.embedded.entries.property_words import KIND_WORDS
 from helmdeck_planner.embedded.request.word_lists import word_list
 
 _EXAMPLES: Final = re.compile(r"(?:e\.g\.,?|such as)\s+([^).;]{3,120})")
+_REPOSITORY: Final = frozenset(("repo", "repository"))
 _SLUG_EXAMPLE: Final = re.compile(
     r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?[\w.-]{1,40}/[\w.-]{1,40}(?![\w/])", re.IGNORECASE
 )
@@ -47,13 +48,18 @@ def fill_examples(draft: Draft) -> None:
 
 
 def fill_slugs(draft: Draft) -> None:
-    """Set a text from the only "group/app" that is in, of or for something, where a description has such an example."""
-    inputs = [each for each in draft.open_inputs() if each.role in _NAMES and _SLUG_EXAMPLE.search(each.text)]
+    """Set a text from the only "group/app" that is in, of or for something, where a description has such an example, or a repository."""
+    inputs = [each for each in draft.open_inputs() if each.role in _NAMES]
+    shown = [each for each in inputs if _SLUG_EXAMPLE.search(each.text)]
+    inputs = shown or [each for each in inputs if not _REPOSITORY.isdisjoint(each.words)]
     places = draft.free(Kind.SLUG)
     if len(inputs) != 1 or inputs[0].is_list or not places:
         return
     meant = [place for place in places if draft.preposition_before(place) in ("in", "of", "for", "on", "at")]
-    if len(chosen := meant or places) == 1:
+    if not shown:
+        # "of the branch fix/cart" names no repository.
+        meant = [place for place in meant if draft.stems(place - 1) <= inputs[0].labels or draft.preposition(place - 1)]
+    if len(chosen := meant or (places if shown else [])) == 1:
         draft.set(inputs[0], draft.tokens[chosen[0]].value, chosen)
 
 

@@ -22,7 +22,6 @@ from helmdeck_planner.embedded.arguments.file_types import fill_patterns
 from helmdeck_planner.embedded.arguments.free_text import (
     fill_payload,
     has_reference,
-    is_gerund,
     is_titled,
     listed_text,
     stored_text,
@@ -35,6 +34,7 @@ from helmdeck_planner.embedded.arguments.left_values import fill_left, fill_left
 from helmdeck_planner.embedded.arguments.names import fill_names, fill_versions
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
 from helmdeck_planner.embedded.arguments.objects import fill_objects, fill_rows
+from helmdeck_planner.embedded.arguments.only_value import fill_only_value
 from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_made_folder, fill_moved, fill_new_paths
 from helmdeck_planner.embedded.arguments.phrases import fill_phrases
 from helmdeck_planner.embedded.arguments.places import fill_places, may_be_place
@@ -65,9 +65,6 @@ from helmdeck_planner.embedded.request.wording import Wording
 # A longer document is left out of the arguments: plans are logged and sent on, and every step would repeat it.
 MAX_DOCUMENT_CHARS: Final = 16_000
 _QUOTES: Final = (Kind.QUOTE, Kind.CODE)
-_SOLE_KINDS: Final = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.CODE, Kind.QUOTE, Kind.HASH)
-_ENTERED: Final = (Kind.EMAIL, Kind.PHONE, Kind.URL, Kind.NUMBER, Kind.DATE)
-_SOLE_ROLES: Final = (Role.TEXT, Role.QUERY, Role.NAME, Role.CONTENT)
 _NAMELIKE: Final = (Role.NAME, Role.QUERY, Role.CONTENT, Role.TEXT)
 _REFERRED: Final = {
     Role.PATH: (Kind.PATH,),
@@ -186,7 +183,7 @@ def _drafted(part: Part, profile: Profile, sources: Sources, without: Sequence[i
     fill_sides(draft)
     fill_places(draft)
     fill_proper_names(draft)
-    _fill_only_value(draft)
+    fill_only_value(draft)
     if sources.is_chosen:
         replace_doubtful(draft)
         fill_left(draft)
@@ -275,43 +272,6 @@ def _only_text(draft: Draft) -> Property | None:
     if any(each.is_required for each in draft.profile.texts):
         return None
     return min(draft.profile.texts, key=lambda each: _quote_order(draft, each), default=None)
-
-
-def _fill_only_value(draft: Draft) -> None:
-    """Set the only open required text from the only value that is left: "subscribe to plant/line2/temp"."""
-    needed = [each for each in draft.open_inputs() if each.is_required]
-    direct = draft.part.verb_place + 1
-    if [each.role for each in needed] == [Role.CONTENT] and 0 < direct < len(draft.tokens) - 1:
-        # "enter ann@example.org in the field"
-        is_entered = draft.tokens[direct].kind in _ENTERED and draft.preposition(direct + 1) in ("in", "to")
-        if is_entered and draft.set(needed[0], draft.tokens[direct].value, [direct]):
-            return
-    left = [place for place, token in enumerate(draft.tokens) if token.is_value and place not in draft.used_places]
-    is_opaque = len(left) == 1 and draft.tokens[left[0]].kind is Kind.ID and draft.profile.writes is False
-    is_encoded = is_opaque and bool({"=", "%"} & set(draft.tokens[left[0]].value))
-    if is_encoded and stem("decode") not in draft.profile.verbs:
-        return
-    if is_opaque and [each.role for each in needed] in ([Role.CONTENT], [Role.TEXT]):
-        # "what is aGVsbG8= in plain text"
-        draft.set(needed[0], draft.tokens[left[0]].value, left)
-        return
-    if (
-        len(needed) == 1
-        and len(left) == 1
-        and needed[0].role in _SOLE_ROLES
-        and draft.tokens[left[0]].kind in _SOLE_KINDS
-    ):
-        following = [place for place in range(left[0] + 1, len(draft.tokens)) if not draft.is_filler(place)]
-        before = [
-            place
-            for place in range(draft.part.verb_place + 1, left[0])
-            if not (draft.is_filler(place) or is_gerund(draft, place))
-        ]
-        if draft.preposition_before(left[0]) == "to" and needed[0].role in (Role.QUERY, Role.TEXT):
-            before = [place for place in before if place not in draft.used_places]
-        labels = needed[0].labels | frozenset(draft.profile.name)
-        if not following and all(draft.stems(place) & labels for place in before):
-            draft.set(needed[0], draft.tokens[left[0]].value, left)
 
 
 def _fill_references(draft: Draft, sources: Sources) -> None:
@@ -410,6 +370,8 @@ def _fill_object(draft: Draft, each: Property) -> None:
         starts_well = not draft.wording.verb(draft.tokens[places[0]].word)  # "delete" of a taken-back command
     if starts_well and each.role is Role.PLACE and draft.preposition_before(places[0]):
         starts_well = may_be_place(draft, each, places[0])
+    elif starts_well and each.side and draft.tokens[places[0]].value.islower():
+        starts_well = False  # "we lost 2 in Hamburg"
     if starts_well and (has_number or each.role is Role.PLACE):
         draft.set(each, draft.text(places[0], places[-1]), places)
 
@@ -434,6 +396,10 @@ def _fill_name(draft: Draft, each: Property) -> None:
             draft.set(each, draft.text(places[0], places[-1]), places)
         return
     places = topic(draft)
+    # "of the branch fix/cart": "branch" is the label of what is set
+    labels = frozenset[str]().union(*(other.labels for other in draft.profile.properties if other.name in draft.args))
+    if places and draft.stems(places[0]) & labels:
+        return
     if places and places[0] > 0 and draft.preposition_before(places[0]) in ("about", "on", "of", "for"):
         draft.set(each, draft.text(places[0], places[-1]), places)
 

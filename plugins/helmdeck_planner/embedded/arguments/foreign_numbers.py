@@ -32,6 +32,8 @@ _CURRENCIES: Final = tuple(
 )
 _PAGES: Final = frozenset(("page", "per", "limit"))
 _TO: Final = ("to", "through")
+_REPLACING: Final = ("change", "update", "set", "correct", "raise", "lower", "increase", "decrease", "reduce", "bump")
+_OLD: Final = frozenset(("old", "previous", "current", "min", "minimum", "start", "first", "low"))
 _KELVIN: Final = frozenset(("kelvin", "k"))
 _WHOLES: Final = frozenset(("total", "of", "scale", "max", "maximum", "most", "all"))
 
@@ -42,7 +44,7 @@ def cannot_take(tokens: Sequence[Token], place: int, each: Property) -> bool:
     takes_pages = each.unit is None and not each.side and not _PAGES.isdisjoint(each.words)
     takes_pages = takes_pages and "new" not in words(each.text)  # "set the limit of card 1234 to 500"
     is_of_range = takes_pages and _is_of_range(tokens, place)
-    return is_share or is_of_range or _has_foreign_unit(tokens, place, each)
+    return is_share or is_of_range or _is_old(tokens, place, each) or _has_foreign_unit(tokens, place, each)
 
 
 def _is_of_range(tokens: Sequence[Token], place: int) -> bool:
@@ -54,11 +56,21 @@ def _is_of_range(tokens: Sequence[Token], place: int) -> bool:
     )
 
 
+def _is_old(tokens: Sequence[Token], place: int, each: Property) -> bool:
+    """Whether a number is the first one of "change the grade from 3 to 2", which an input for the new one does not take."""
+    run = tokens[max(place - 1, 0) : place + 3]
+    is_first = len(run) == 4 and run[0].word == "from" and run[2].word == "to" and run[3].kind is run[1].kind
+    is_change = any(token.word in _REPLACING for token in tokens[:place])
+    return is_first and is_change and each.side != "source" and _OLD.isdisjoint(each.words)
+
+
 def _has_foreign_unit(tokens: Sequence[Token], place: int, each: Property) -> bool:
     after = tokens[place + 1 : place + 3]
     known = frozenset((*each.words, *words(each.text)))
     if after and after[0].value == "\u00b0" and len(after) > 1:
         own = _DEGREES.get(after[1].word, frozenset())
+        if own and each.unit is not None and each.unit.name not in ("celsius", "fahrenheit"):
+            return True
         others = frozenset().union(*_DEGREES.values(), _KELVIN) - own
         return own.isdisjoint(known) and not others.isdisjoint(known)
     if _has_foreign_currency(tokens, place, known):

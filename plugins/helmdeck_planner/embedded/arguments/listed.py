@@ -39,6 +39,14 @@ def joined_names(draft: Draft, first: list[int]) -> list[list[int]]:
     return runs
 
 
+def is_joined(draft: Draft, place: int) -> bool:
+    """Whether a name is of one list with another value: "web-2" of "delete the pods web-1 and web-2" is no namespace."""
+    is_listed = place > 1 and (
+        draft.tokens[place - 1].word in draft.wording.language.joints or draft.tokens[place - 1].value == ","
+    )
+    return is_listed and place - 2 in draft.used_places
+
+
 def _is_last(draft: Draft, runs: Sequence[Sequence[int]]) -> bool:
     """Whether "and" is before the last name of a list of several."""
     return len(runs) > 1 and draft.tokens[runs[-1][0] - 1].word in draft.wording.language.joints

@@ -9,7 +9,7 @@ from helmdeck_language import ACTIONS, Action, Kind, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.ids import id_text
 from helmdeck_planner.embedded.arguments.labels import is_inside_name, labelled, named, word_run
-from helmdeck_planner.embedded.arguments.listed import fill_by_verb, fill_receiver, set_names
+from helmdeck_planner.embedded.arguments.listed import fill_by_verb, fill_receiver, is_joined, set_names
 from helmdeck_planner.embedded.arguments.refused import image_at
 from helmdeck_planner.embedded.arguments.results import fill_command, fill_content, fill_result, takes_command
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -243,7 +243,7 @@ def _fill_identifier(draft: Draft) -> None:
     places = [place for place in draft.free(Kind.WORD) if _IDENTIFIER.fullmatch(draft.tokens[place].value)]
     if each.role in (Role.NAME, Role.TEXT) and _NAME_OF.search(each.text):
         places += [place for place in draft.free(Kind.ID) if _NUMBERED.fullmatch(draft.tokens[place].value)]
-    if len(places) == 1 and each.role in (Role.NAME, Role.TEXT, Role.PATTERN):
+    if len(places) == 1 and each.role in (Role.NAME, Role.TEXT, Role.PATTERN) and not is_joined(draft, places[0]):
         draft.set(each, draft.tokens[places[0]].value, places)
 
 
@@ -252,7 +252,9 @@ def _unknown_object(draft: Draft, each: Property) -> list[int]:
     needed = [
         other for other in draft.profile.required if other.name not in draft.args and other.role is not Role.NUMBER
     ]
-    if not each.is_required or needed[:1] != [each] or draft.part.verb_place < 0 or draft.part.is_question:
+    # Of "project" and "flag", "toggle_flag" acts on the flag.
+    own = [other for other in needed if other.labels & frozenset(draft.profile.name)]
+    if (own if len(own) == 1 else needed)[:1] != [each] or draft.part.verb_place < 0 or draft.part.is_question:
         return []
     start = draft.part.verb_place + 1
     while start < len(draft.tokens) and _leads_object(draft, start):

@@ -13,7 +13,7 @@ from helmdeck_planner.embedded.arguments.free_text import describes_entry, is_ge
 from helmdeck_planner.embedded.arguments.ids import EXAMPLE, shape, takes_names
 from helmdeck_planner.embedded.arguments.labels import is_inside_name, word_before_label
 from helmdeck_planner.embedded.arguments.lead_prepositions import lead_prepositions
-from helmdeck_planner.embedded.arguments.listed import joined_names, set_names
+from helmdeck_planner.embedded.arguments.listed import is_joined, joined_names, set_names
 from helmdeck_planner.embedded.arguments.names import set_person
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
@@ -87,17 +87,11 @@ def fill_proper_names(draft: Draft) -> None:
     texts = [each for each in draft.open_inputs() if each.role in (Role.NAME, Role.TEXT)]
     if len(texts) == 1 and not draft.profile.required:
         runs = _names(draft, texts[0])
-        if len(runs) == 1 and not _is_joined_to_value(draft, runs[0][0]):
+        # "play something by Nina Simone" names no device.
+        is_maker = len(runs) == 1 and draft.preposition_before(runs[0][0]) == "by"
+        if len(runs) == 1 and not is_joined(draft, runs[0][0]) and not is_maker:
             draft.set(texts[0], draft.text(runs[0][0], runs[0][-1]), runs[0])
     _fill_container(draft)
-
-
-def _is_joined_to_value(draft: Draft, place: int) -> bool:
-    """Whether a name is of one list with another value: "web-2" of "delete the pods web-1 and web-2" is no namespace."""
-    is_listed = place > 1 and (
-        draft.tokens[place - 1].word in draft.wording.language.joints or draft.tokens[place - 1].value == ","
-    )
-    return is_listed and place - 2 in draft.used_places
 
 
 def _fill_whole_name(draft: Draft) -> None:

@@ -25,6 +25,9 @@ _LOWER: Final = frozenset(("min", "minimum", "least", "above", "over", "more"))
 # Verbs behind which "by" says how much, and words of inputs that take that.
 _RAISING: Final = word_list("raising")
 _CHANGES: Final = word_list("changes")
+_ADDING: Final = word_list("adding_amounts")
+_LOSING: Final = word_list("losing")
+_DIFFERENCES: Final = frozenset(("delta", "difference", "increment", "decrement"))
 # Inputs with the same choices, from which a word alone says nothing.
 _MANY: Final = 3
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
@@ -56,7 +59,7 @@ def is_refused(tokens: Sequence[Token], profile: Profile, each: Property, value:
         or (is_alone and token.kind is Kind.ID and each.role is Role.TEXT and bool(STATE_WORDS & set(each.words)))
         or (each.role is Role.CHOICE and _is_one_of_many(tokens, profile, each))
         or (each.role is Role.NUMBER and _is_lower_bound(tokens, each, places[0]))
-        or (each.role is Role.NUMBER and _is_change(tokens, each, places[0]))
+        or (each.role is Role.NUMBER and _is_change(tokens, profile, each, places[0]))
     )
 
 
@@ -119,10 +122,17 @@ def _is_lower_bound(tokens: Sequence[Token], each: Property, place: int) -> bool
     return is_bound and bool(COUNT_WORDS & set(each.words)) and _LOWER.isdisjoint(each.words)
 
 
-def _is_change(tokens: Sequence[Token], each: Property, place: int) -> bool:
-    """Whether a number says by how much something changes, for an input that takes the new value: "raise the price by 2"."""
-    is_step = place > 0 and tokens[place - 1].word == "by" and any(token.word in _RAISING for token in tokens[:place])
-    return is_step and _CHANGES.isdisjoint({*each.words, *words(each.text)})
+def _is_change(tokens: Sequence[Token], profile: Profile, each: Property, place: int) -> bool:
+    """Whether a number is a difference and an input takes the new value, or the reverse: "raise the price by 2", "set it to 40"."""
+    before = tokens[place - 1].word if place else ""
+    is_step = before == "by" and any(token.word in _RAISING for token in tokens[:place])
+    # "add 5 of A-100", for "set the stock"
+    is_step = is_step or (before in _ADDING and profile.verb == "set")
+    if is_step:
+        return _CHANGES.isdisjoint({*each.words, *words(each.text)})
+    # "we lost 2" is no difference of 2.
+    is_value = before == "to" or any(token.word in _LOSING for token in tokens)
+    return is_value and not _DIFFERENCES.isdisjoint(each.words)
 
 
 def _is_quantifier(token: Token, each: Property) -> bool:

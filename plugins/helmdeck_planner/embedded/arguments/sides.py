@@ -14,6 +14,7 @@ from helmdeck_planner.embedded.entries.property_words import STATE_WORDS
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d\S{0,12}")
 _SWITCHES: Final = {"true": True, "on": True, "false": False, "off": False}
 _TEXTS: Final = (Role.TEXT, Role.NAME, Role.CONTENT)
+_ADDING: Final = ("add", "append", "attach")
 _TIMES: Final = (Kind.DATE, Kind.TIME)
 _TIMED: Final = frozenset(map(stem, ("date", "time", "day", "due", "when")))
 
@@ -91,8 +92,12 @@ def fill_words_beside_to(draft: Draft) -> None:
             continue
         if each.role is Role.NAME and named(draft, each):
             continue
-        is_new = bool({"new", "value"} & set(each.words)) or (
-            "new" in each.hints and (each.role is Role.NAME or not each.is_required)
+        # "add the record www to example.org" states where, and no value.
+        is_value = "value" in each.words and draft.part.verb not in _ADDING
+        is_new = (
+            "new" in each.words
+            or is_value
+            or ("new" in each.hints and (each.role is Role.NAME or not each.is_required))
         )
         is_old = "old" in each.words
         if is_new and draft.tokens[min(to + 1, len(draft.tokens) - 1)].kind in _TIMES and _TIMED.isdisjoint(each.hints):

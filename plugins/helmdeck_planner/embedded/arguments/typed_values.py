@@ -26,6 +26,7 @@ from helmdeck_planner.embedded.arguments.examples import fill_examples
 from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.arguments.refs import is_unlike_path
 from helmdeck_planner.embedded.arguments.times import in_form_of, time_at, times_of
+from helmdeck_planner.embedded.arguments.turned import fill_turned
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
@@ -125,6 +126,7 @@ def fill_typed(draft: Draft) -> None:
     fill_examples(draft)
     fill_colours(draft)
     fill_switches(draft)
+    fill_turned(draft)
 
 
 def _takes_files(each: Property) -> bool:
@@ -329,7 +331,8 @@ def _whole(draft: Draft, each: Property, place: int) -> str:
 def _fill_hosts(draft: Draft) -> None:
     """Set the only input whose description takes an IP address, and the only one that takes the name of a host."""
     for form, described in ((_IP, _TAKES_IP), (_HOST, _TAKES_HOST)):
-        inputs = [each for each in draft.open_inputs() if each.is_required and described.search(each.text)]
+        inputs = [each for each in draft.open_inputs() if each.is_required]
+        inputs = [each for each in inputs if described.search(each.text) or (form is _IP and "ip" in each.words)]
         inputs = [each for each in inputs if each.role in (*_TEXT_ROLES, Role.URL)]
         places = [place for place in draft.free(Kind.ID, Kind.PATH) if form.fullmatch(draft.tokens[place].value)]
         if len(inputs) == len(places) == 1 and not inputs[0].is_list:

@@ -33,6 +33,8 @@ _ID_OF: Final = re.compile(r"^Entity id of (?:the|a|an) (\w+)", re.IGNORECASE)
 _DEFINITE: Final = word_list("possessives")
 _KEEPING: Final = stemmed("keeping")
 _UNDOING: Final = "un"
+_RESTORING: Final = ("rollback", "revert", "undo")
+_RESTORED: Final = word_list("restoring")
 _READING_SQL: Final = re.compile(r"\s*(?:select|with|pragma|explain|show)\b", re.IGNORECASE)
 _CREATING_SQL: Final = re.compile(r"\s*create\b", re.IGNORECASE)
 
@@ -78,19 +80,27 @@ def undoes_verb(part: Part, profile: Profile) -> bool:
 
 
 def does_too_much(part: Part, profile: Profile) -> bool:
-    """Whether an entry has an effect that a question does not request, that was had, or that spares nothing of what a part leaves out."""
+    """Whether an entry has an effect that a question does not request, that was had, that spares nothing of what a part leaves out, or that shows what a part changes."""
     if profile.writes is not False and any(_does_again(done, profile) for done in part.done):
         return True
     if part.only_reads and not _may_answer(part, profile):
         return True
     if Action.CREATE in ACTIONS.get(profile.verb, frozenset()) and _keeps(part):
         return True
+    if profile.verb in _RESTORING and not any(token.word in _RESTORED for token in part.tokens):
+        return True  # "deploy 1.4.3" rolls nothing back
     if part.verb == "rename" and profile.verb == "move" and _FILE not in profile.text:
         return True  # a card that moves keeps its name
-    if profile.writes is not False and _takes_another_kind(part, profile):
+    if (profile.writes is not False and _takes_another_kind(part, profile)) or _only_lists(part, profile):
         return True
     leaves_out = any(not _EXCLUDING.isdisjoint(each.words) for each in profile.properties)
     return part.is_partial and not (profile.answers or leaves_out)
+
+
+def _only_lists(part: Part, profile: Profile) -> bool:
+    """Whether a command changes a state that an entry without inputs shows: "block 198.51.100.4" is no ``list_blocked``."""
+    changes = part.verb_place == 0 and part.verb in OPPOSITES and not requested_actions(part) & READING
+    return changes and not (profile.writes or profile.properties or part.verb == profile.verb)
 
 
 def _keeps(part: Part) -> bool:

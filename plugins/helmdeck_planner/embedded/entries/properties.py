@@ -154,6 +154,7 @@ _DATES: Final = re.compile(r"\bdates?\b|\byyyy-mm|iso.?8601", re.IGNORECASE)
 _ISO_DATES: Final = re.compile(r"\byyyy-mm-dd\b(?![ t]*(?:hh|\d))|\biso.?8601 date\b(?!.?time)", re.IGNORECASE)
 _TWELVE_HOURS: Final = re.compile(r"\b12[- ]hour|\bhh?:mm [ap]m\b|\b\d{1,2}:\d{2} ?[ap]m\b", re.IGNORECASE)
 _SECONDS: Final = re.compile(r"\bhh:mm:ss\b", re.IGNORECASE)
+_CLOCK: Final = re.compile(r"time|clock|\bIANA\b|\bUTC\b", re.IGNORECASE)
 _TWENTY_FOUR_HOURS: Final = re.compile(r"\b24[- ]hour|\bhh:mm\b|\b(?:0\d|1[3-9]|2[0-3]):[0-5]\d\b", re.IGNORECASE)
 # Patterns of hours and minutes with two digits, such as "^([01]\\d|2[0-3]):[0-5]\\d$".
 _CLOCK_PATTERN: Final = re.compile(r":\(?(?:\[0-5\]|\\d\{2\})")
@@ -368,6 +369,8 @@ def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role
         return Role.TEXT
     if last == "target" and ("language" in text.lower() or "translat" in f"{entry.id}{entry.description}".lower()):
         return Role.LANGUAGE
+    if last == "zone" and not _CLOCK.search(f"{text} {entry.description}"):
+        return Role.NAME  # of a DNS server, or of a heating
     if last == "state" and not _GEOGRAPHIC.search(" ".join((text, entry.description, *input_properties(entry)))):
         return Role.TEXT
     if last == "topic" and _BROKER.search(f"{text} {entry.description}"):

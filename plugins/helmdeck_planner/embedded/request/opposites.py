@@ -36,7 +36,9 @@ def requested_sides(part: Part) -> frozenset[str]:
         for each in (place + 1, last)
         if 0 <= place < each <= last and part.tokens[each].word in _SIDES
     }
-    return (frozenset({part.verb}) & OPPOSITES.keys()) | particles | _states(part)
+    # "allow 53 only from ...": the first word is a verb that no list has.
+    verb = part.verb or (part.tokens[0].word if part.tokens and part.tokens[0].word not in _SIDES else "")
+    return (frozenset({verb}) & OPPOSITES.keys()) | particles | _states(part)
 
 
 def is_other_kind(requested: AbstractSet[str], own: AbstractSet[str]) -> bool:

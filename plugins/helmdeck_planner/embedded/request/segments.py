@@ -73,7 +73,7 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
             yield current, is_bare
             current, is_bare = [], False
         is_joint = _is_joint(token, wording) and not _is_counted(tokens, place, wording)
-        is_joint = is_joint and not _ends_lead_in(current, token, wording)
+        is_joint = is_joint and not _ends_lead_in(current, token, wording) and not limits(tokens, place, wording)
         if is_joint and (_has_content(current, wording) or is_context(current, wording)):
             end, is_strong, is_bare_joint = _after_joints(tokens, place, wording)
             is_repeated = end + 1 < len(tokens) and tokens[end].word in _leading_verb(current, wording)
@@ -113,6 +113,12 @@ def segments(tokens: Sequence[Token], wording: Wording) -> Iterator[tuple[list[T
         place += 1
     if current:
         yield current, is_bare
+
+
+def limits(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
+    """Whether "but only" and a preposition limit what is requested before them: "allow 53, but only from 10.1.0.0/16"."""
+    run = tokens[place : place + 3]
+    return len(run) == 3 and run[0].word == "but" and run[1].word in _ONLY and bool(wording.preposition(run[2]))
 
 
 def _is_listed(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
