@@ -135,3 +135,81 @@ def test_what_only_limits_a_request_is_no_second_one() -> None:
     entry = {**ALLOW, "annotations": {"readOnlyHint": False}}
     [step] = plan("allow udp port 53, but only from 10.1.0.0/16", entry, BLOCK)
     assert step["tool"] != "block_ip"
+
+
+UNSUBSCRIBE = tool("unsubscribe", list_id=described("Id of the list"), email={"type": "string", "format": "email"})
+MAIL = tool("send_email", to={"type": "string", "format": "email"}, subject=TEXT)
+STATUS = tool("set_room_status", room=described("Number of the room"), status={"enum": ["clean", "dirty"]})
+SIREN = tool("trigger_siren", {"seconds": described("Length in seconds", NUMBER)})
+HOURS = tool(
+    "log_hours",
+    {"note": described("What was done")},
+    day=described("Day", {"type": "string", "format": "date"}),
+    hours=described("Hours", NUMBER),
+    project=described("Project"),
+)
+RATES = tool(
+    "get_rates",
+    from_zip=described("Postcode of the sender"),
+    to_zip=described("Postcode of the recipient"),
+    weight_kg=described("Weight in kilograms", NUMBER),
+)
+ADDRESS = tool(
+    "change_address",
+    {"state": described("State, two letters")},
+    order_id=described("Number of the order"),
+    street=described("Street and number"),
+    zip=described("Postcode"),
+    city=described("City"),
+)
+
+
+@each_case(
+    ("entry", "request_text", "name", "values"),
+    [
+        (UNSUBSCRIBE, "unsubscribe ann@x.org and bob@x.org from list L1", "email", ["ann@x.org", "bob@x.org"]),
+        (STATUS, "set the room status of 7 and 8 to dirty", "room", ["7", "8"]),
+        (MAIL, "send an email to ann@x.org and bob@x.org with subject 'A'", "to", ["ann@x.org"]),
+    ],
+)
+def test_each_object_has_a_step_and_a_message_has_one(
+    entry: dict[str, Any], request_text: str, name: str, values: list[str]
+) -> None:
+    assert [step["args"][name] for step in plan(request_text, entry)] == values
+
+
+@each_case(
+    ("request_text", "args"),
+    [
+        (
+            "change the address of order 1001 to Main St 5, 80331 Munich",
+            {"street": "Main St 5", "zip": "80331", "city": "Munich"},
+        ),
+        (
+            "change the address of order 1001 to 12 Elm Street, Springfield, IL 62701",
+            {"street": "12 Elm Street", "zip": "62701", "city": "Springfield", "state": "IL"},
+        ),
+        (
+            "change the address of order 1001 to Rue de la Paix 3, Paris",
+            {"street": "Rue de la Paix 3", "city": "Paris"},
+        ),
+    ],
+)
+def test_the_parts_of_an_address_go_to_their_inputs(request_text: str, args: dict[str, str]) -> None:
+    assert arguments(request_text, ADDRESS) == {"order_id": "1001", **args}
+
+
+def test_postcodes_are_on_their_sides_and_no_weight() -> None:
+    found = arguments("get the rates of a parcel of 2.5 kg from 10115 to 80331", RATES)
+    assert found == {"from_zip": "10115", "to_zip": "80331", "weight_kg": 2.5}
+
+
+def test_what_was_done_is_no_name_of_a_project() -> None:
+    found = plan(
+        "I worked 3 hours on Atlas on 2027-02-01: code review", {**HOURS, "annotations": {"readOnlyHint": False}}
+    )
+    assert all(step["args"].get("project") != "code review" for step in found)
+
+
+def test_what_stops_a_thing_does_not_start_it() -> None:
+    assert [step["tool"] for step in plan("stop the siren", SIREN)] == ["unknown"]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_language import Kind, Token
+from helmdeck_language import ACTIONS, Action, Kind, Token
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, drafted
 from helmdeck_planner.embedded.arguments.screen import elements
@@ -27,6 +27,7 @@ _KINDS: Final = (
     (Kind.URL,),
     (Kind.EXPRESSION,),
     (Kind.QUOTE, Kind.CODE),
+    (Kind.EMAIL,),
 )
 _MAX_VALUES: Final = 20
 # Inputs of which a name in capitals is a value.
@@ -39,7 +40,7 @@ Run = tuple[int, int]
 
 def one_value_each(part: Part, profile: Profile, request: str, wording: Wording) -> list[Part]:
     """Return a part for each value in "cancel order A-1 and A-2"; the part itself if its entry takes all of them, or one value."""
-    sources = Sources(request, wording)
+    sources = Sources(request, wording, is_chosen=True)
     args = drafted(part, profile, sources).args
     if any(each.takes_objects and each.name in args for each in profile.properties):
         return [part]
@@ -88,7 +89,9 @@ def _takes_one(draft: Draft, value: str) -> bool:
 def _listed(part: Part, profile: Profile, request: str, wording: Wording) -> Iterator[list[Run]]:
     """Yield lists of values of one kind that are joined by commas and conjunctions."""
     tokens = part.tokens
-    for kinds in _KINDS:
+    # One message to two people is not two messages.
+    is_sent = Action.SEND in ACTIONS.get(profile.verb, frozenset())
+    for kinds in _KINDS[:-1] if is_sent else _KINDS:
         places = [
             (place, place + 1)
             for place, token in enumerate(tokens)

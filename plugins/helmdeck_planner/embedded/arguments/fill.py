@@ -12,6 +12,7 @@ from typing import Any, Final
 import attrs
 
 from helmdeck_language import ACTIONS, Action, Kind, stem
+from helmdeck_planner.embedded.arguments.addresses import fill_addresses
 from helmdeck_planner.embedded.arguments.background import fill_background
 from helmdeck_planner.embedded.arguments.context import Earlier, fill_context, fill_shared
 from helmdeck_planner.embedded.arguments.described import fill_described
@@ -156,6 +157,7 @@ def begun(part: Part, profile: Profile, sources: Sources, without: Sequence[int]
     fill_versions(draft)
     fill_typed(draft)
     fill_revision_paths(draft)
+    fill_addresses(draft)
     fill_ids(draft)
     fill_codes(draft)
     fill_commits(draft)

@@ -10,7 +10,7 @@ from helmdeck_planner.embedded.arguments.dates import in_iso
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import told_text
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import REPORTING_VERBS
+from helmdeck_planner.embedded.entries.property_words import REPORTING_VERBS, TITLES
 from helmdeck_planner.embedded.request.parts import Part
 
 _MAX_LEAD: Final = 4
@@ -39,15 +39,20 @@ def fill_told(draft: Draft, background: Sequence[Part]) -> None:
         each for each in draft.open_inputs() if each.is_required and each.role is Role.CONTENT and not each.is_list
     ]
     if not texts:
-        texts = [
-            each for each in draft.open_inputs() if each.is_required and each.role is Role.NAME and not each.is_list
-        ]
+        texts = [each for each in draft.open_inputs() if each.is_required and _is_title(draft, each)]
     if len(texts) != 1 or not draft.profile.writes:
         return
     if places := told_text(draft, texts[0]):
         _set_told(draft, texts[0], places, background)
     else:
         _fill_from_following(draft, texts[0], background)
+
+
+def _is_title(draft: Draft, each: Property) -> bool:
+    """Whether an input takes the name of what an entry acts on, not that of another thing: the project of "log hours"."""
+    names = TITLES | frozenset(("name", "text"))
+    is_own = not names.isdisjoint(each.words) or bool(each.labels & frozenset(draft.profile.name))
+    return each.role is Role.NAME and not each.is_list and is_own
 
 
 def _set_told(draft: Draft, each: Property, places: Sequence[int], background: Sequence[Part]) -> None:

@@ -33,6 +33,8 @@ _ID_OF: Final = re.compile(r"^Entity id of (?:the|a|an) (\w+)", re.IGNORECASE)
 _DEFINITE: Final = word_list("possessives")
 _KEEPING: Final = stemmed("keeping")
 _UNDOING: Final = "un"
+_STOPPING: Final = ("stop", "halt", "end", "quit")
+_STARTING: Final = ("start", "trigger", "sound", "launch", "begin", "run", "play")
 _RESTORING: Final = ("rollback", "revert", "undo")
 _RESTORED: Final = word_list("restoring")
 _READING_SQL: Final = re.compile(r"\s*(?:select|with|pragma|explain|show)\b", re.IGNORECASE)
@@ -75,6 +77,8 @@ def undoes_verb(part: Part, profile: Profile) -> bool:
     is_reversed = bare != first and bare in ENGLISH.verbs and stem(bare) in profile.verbs
     if is_reversed and stem(first) not in profile.text:
         return True
+    if part.verb in _STOPPING and profile.verb in _STARTING and stem(part.verb) not in profile.text:
+        return True  # "stop the siren" sounds none
     verbs = {part.verb, first} - {""}
     return any(stem(verb) == profile.undone or stem(_UNDOING + verb) in profile.name for verb in verbs)
 
