@@ -213,3 +213,70 @@ def test_what_was_done_is_no_name_of_a_project() -> None:
 
 def test_what_stops_a_thing_does_not_start_it() -> None:
     assert [step["tool"] for step in plan("stop the siren", SIREN)] == ["unknown"]
+
+
+MOMENT = described("Start, ISO 8601")
+ROOM = tool(
+    "book_room",
+    {"title": described("What for")},
+    room=described("Name of the room"),
+    start=MOMENT,
+    minutes=described("Length in minutes", NUMBER),
+)
+SLOTS = tool("free_slots", room=described("Name of the room"), day=described("Day"))
+EXTEND = tool("extend_booking", booking_id=described("Id of the booking"), minutes=described("Minutes to add", NUMBER))
+MERGE = tool(
+    "merge_contacts",
+    keep_id=described("Id of the contact that stays"),
+    duplicate_id=described("Id of the contact that goes"),
+)
+CONNECT = {
+    **tool("connect_network", network=described("Name of the network"), container=described("Name or id")),
+    "description": "Connect a container to a network.",
+}
+INSERT = tool(
+    "insert_rows",
+    before_row=described("Row before which they are inserted", NUMBER),
+    count=described("Number of rows", NUMBER),
+)
+PRUNE = {
+    **tool("prune", {"volumes": described("Also volumes", SWITCH)}),
+    "description": "Remove all unused data.",
+    "annotations": {"readOnlyHint": False, "destructiveHint": True},
+}
+REPLACE = {
+    **tool("find_replace", find=described("Text to find"), replacement=described("Text to put in its place")),
+    "description": "Replace a text everywhere.",
+}
+PRICE = tool("set_price", sku=SKU, price=described("New price in euros", NUMBER))
+DEALS = tool("list_deals", {"owner": described("Only of this salesperson")})
+
+
+@each_case(
+    ("entry", "request_text", "args"),
+    [
+        (
+            ROOM,
+            'book the room Aspen from 10 to 11:30 on 2027-02-01 for "Review"',
+            {"room": "Aspen", "start": "2027-02-01T10:00", "minutes": 90, "title": "Review"},
+        ),
+        (
+            ROOM,
+            "book the room Aspen on 2027-02-01 from 10:00 to 11:30",
+            {"room": "Aspen", "start": "2027-02-01T10:00", "minutes": 90},
+        ),
+        (SLOTS, "when is Aspen free on 2027-02-01?", {"room": "Aspen", "day": "2027-02-01"}),
+        (EXTEND, "make the booking b3 an hour longer", {"booking_id": "b3", "minutes": 60}),
+        (MERGE, "merge c13, a duplicate of c12", {"keep_id": "c12", "duplicate_id": "c13"}),
+        (CONNECT, "connect web to backend", {"network": "backend", "container": "web"}),
+        (INSERT, "insert 3 rows before row 5", {"before_row": 5, "count": 3}),
+        (PRUNE, "prune but keep the volumes", {"volumes": False}),
+        (REPLACE, "replace foo with bar everywhere", {"find": "foo", "replacement": "bar"}),
+        (PRICE, "change the price of MUG-1 from 8.50 to 9", {"sku": "MUG-1", "price": 9}),
+        (DEALS, "list Ann's deals", {"owner": "Ann"}),
+    ],
+)
+def test_both_ends_both_sides_and_the_words_beside_a_name_are_told_apart(
+    entry: dict[str, Any], request_text: str, args: dict[str, Any]
+) -> None:
+    assert arguments(request_text, entry) == args

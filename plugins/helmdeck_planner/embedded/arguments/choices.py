@@ -28,7 +28,7 @@ from helmdeck_planner.embedded.entries.property_words import (
 )
 from helmdeck_planner.embedded.request.opposites import OPPOSITES
 from helmdeck_planner.embedded.request.parts import Part
-from helmdeck_planner.embedded.request.word_lists import word_list
+from helmdeck_planner.embedded.request.word_lists import stemmed, word_list
 
 # "1=Urgent"
 _CODES: Final = re.compile(r"(?<![\w.])(-?\d{1,3})\s?=\s?([A-Za-z]{2,20})\b")
@@ -37,6 +37,7 @@ _TOO: Final = re.compile(r"(?: [a-z]{2,12}){0,2} (?:too|also|as well)\b", re.IGN
 # Words of inputs whose choices are things with names: "deployment", but not the "type" of a record.
 _THING_KINDS: Final = frozenset(("resource", "kind", "object", "entity"))
 _WHOLE: Final = ("whole", "entire", "complete", "full")
+_KEEPING: Final = stemmed("keeping")
 _COMPARING: Final = word_list("comparing")
 _RESTRICTING: Final = word_list("restricting")
 _SORTING: Final = frozenset(("sort", "order", "orderby", "sorting"))
@@ -330,7 +331,9 @@ def _is_left_out(draft: Draft, place: int) -> bool:
     before = place - 1
     while before >= 0 and draft.tokens[before].word in draft.wording.language.determiners:
         before -= 1
-    return before >= 0 and draft.leaves_out(before)
+    # "remove it but keep the volumes"
+    is_kept = before >= 0 and bool(draft.profile.deletes) and stem(draft.tokens[before].word) in _KEEPING
+    return is_kept or (before >= 0 and draft.leaves_out(before))
 
 
 def _is_undone(draft: Draft, each: Property, place: int) -> bool:

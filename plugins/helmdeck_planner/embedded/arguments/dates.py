@@ -49,7 +49,7 @@ def with_date(draft: Draft, each: Property, time: Time) -> tuple[str, list[int]]
     if each.clock is not None or time.minutes is None or draft.profile.takes(Role.DATE) != takes_moment(each):
         return None
     before, after = time.places[0] - 1, time.places[-1] + 1
-    before -= draft.preposition(before) == "at" or draft.tokens[before].value == ","
+    before -= draft.preposition(before) in ("at", "from") or draft.tokens[before].value == ","
     after += draft.preposition(after) == "on"
     for place in (before, after):
         if not 0 <= place < len(draft.tokens) or place in draft.used_places:

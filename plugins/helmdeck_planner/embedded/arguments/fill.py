@@ -31,6 +31,7 @@ from helmdeck_planner.embedded.arguments.free_text import (
 from helmdeck_planner.embedded.arguments.ids import fill_codes, fill_ids, is_id, is_opaque, likely_of
 from helmdeck_planner.embedded.arguments.items import fill_items
 from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named
+from helmdeck_planner.embedded.arguments.led import fill_led, fill_related
 from helmdeck_planner.embedded.arguments.left_values import fill_left, fill_left_beside, replace_doubtful
 from helmdeck_planner.embedded.arguments.names import fill_names, fill_versions
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
@@ -158,6 +159,8 @@ def begun(part: Part, profile: Profile, sources: Sources, without: Sequence[int]
     fill_typed(draft)
     fill_revision_paths(draft)
     fill_addresses(draft)
+    fill_led(draft)
+    fill_related(draft)
     fill_ids(draft)
     fill_codes(draft)
     fill_commits(draft)
@@ -236,6 +239,7 @@ def _fill_quotes(draft: Draft) -> None:
     if not draft.free(*_QUOTES):
         return
     only = _only_text(draft)
+    _fill_purpose(draft)
     for each in sorted(draft.open_inputs(), key=lambda other: _quote_order(draft, other)):
         if not draft.free(*_QUOTES):
             return
@@ -250,6 +254,14 @@ def _fill_quotes(draft: Draft) -> None:
         chosen = draft.own(places) if each.is_list else places[:1]
         values = [draft.tokens[place].value for place in chosen]
         draft.set(each, values if each.is_list else values[0], chosen)
+
+
+def _fill_purpose(draft: Draft) -> None:
+    """Set the only optional title from the only quoted string behind "for", if another one is no title: "book Aspen for 'Review'"."""
+    titles = [each for each in draft.open_inputs() if each.role in QUOTED_ROLES and TITLES & set(each.words)]
+    places = [place for place in draft.free(*_QUOTES) if draft.preposition_before(place) == "for"]
+    if len(titles) == len(places) == 1 and not titles[0].is_required and draft.profile.writes:
+        draft.set(titles[0], draft.tokens[places[0]].value, places)
 
 
 def _quote_order(draft: Draft, each: Property) -> tuple[bool, int, int]:

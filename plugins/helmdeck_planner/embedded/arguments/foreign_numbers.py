@@ -44,7 +44,9 @@ def cannot_take(tokens: Sequence[Token], place: int, each: Property) -> bool:
     takes_pages = each.unit is None and not each.side and not _PAGES.isdisjoint(each.words)
     takes_pages = takes_pages and "new" not in words(each.text)  # "set the limit of card 1234 to 500"
     is_of_range = takes_pages and _is_of_range(tokens, place)
-    return is_share or is_of_range or _is_old(tokens, place, each) or _has_foreign_unit(tokens, place, each)
+    is_former = is_old(tokens, place) and each.side != "source" and _OLD.isdisjoint(each.words)
+    starts_time = each.unit is not None and not each.side and _starts_time(tokens, place)
+    return is_share or is_of_range or is_former or starts_time or _has_foreign_unit(tokens, place, each)
 
 
 def _is_of_range(tokens: Sequence[Token], place: int) -> bool:
@@ -56,12 +58,17 @@ def _is_of_range(tokens: Sequence[Token], place: int) -> bool:
     )
 
 
-def _is_old(tokens: Sequence[Token], place: int, each: Property) -> bool:
-    """Whether a number is the first one of "change the grade from 3 to 2", which an input for the new one does not take."""
+def is_old(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a number is the first one of "change the grade from 3 to 2"."""
     run = tokens[max(place - 1, 0) : place + 3]
     is_first = len(run) == 4 and run[0].word == "from" and run[2].word == "to" and run[3].kind is run[1].kind
-    is_change = any(token.word in _REPLACING for token in tokens[:place])
-    return is_first and is_change and each.side != "source" and _OLD.isdisjoint(each.words)
+    return is_first and any(token.word in _REPLACING for token in tokens[:place])
+
+
+def _starts_time(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a number is the first hour of "from 10 to 11:30"."""
+    run = tokens[place + 1 : place + 3]
+    return len(run) == 2 and run[0].word in _TO and run[1].kind is Kind.TIME
 
 
 def _has_foreign_unit(tokens: Sequence[Token], place: int, each: Property) -> bool:

@@ -13,6 +13,7 @@ from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import PERSON_IDS
 
 _NAMES: Final = (Kind.WORD, Kind.ID, Kind.SLUG, Kind.QUOTE, Kind.HASH)
+_BEING: Final = ("is", "are", "was", "were")
 _MIN_VERB: Final = 4
 _GOING: Final = ("go", "goes")
 
@@ -62,6 +63,8 @@ def _with_noun(draft: Draft, run: list[int]) -> list[int]:
     """Return a name in capitals with the noun behind it: "Fax machine"."""
     end = run[-1] + 1
     is_name = draft.tokens[run[-1]].is_word and draft.tokens[run[-1]].value[:1].isupper()
+    if run[0] and draft.tokens[run[0] - 1].word in _BEING:
+        return run  # "is Aspen free"
     return [*run, end] if is_name and end < len(draft.tokens) and is_noun_of_name(draft, end) else run
 
 

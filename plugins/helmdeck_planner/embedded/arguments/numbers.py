@@ -7,6 +7,7 @@ from typing import Final
 
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.foreign_numbers import is_old
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.left_numbers import SURE, fill_left_numbers
 from helmdeck_planner.embedded.arguments.number_context import (
@@ -21,6 +22,7 @@ from helmdeck_planner.embedded.arguments.number_context import (
 from helmdeck_planner.embedded.arguments.number_words import digits_of
 from helmdeck_planner.embedded.arguments.quantities import part_of_unit, quantity_at, unit_word
 from helmdeck_planner.embedded.arguments.stated_numbers import StatedNumber, stated_numbers
+from helmdeck_planner.embedded.arguments.times import fill_length
 from helmdeck_planner.embedded.arguments.unit_parts import fill_unit_parts
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
@@ -60,6 +62,9 @@ def fill_numbers(draft: Draft) -> None:
     """Set the inputs that take numbers."""
     _fill_listed(draft)
     fill_unit_parts(draft)
+    fill_length(draft)
+    _fill_named(draft)
+    _fill_new(draft)
     fill_left_numbers(draft, draft, SURE)
     _fill_by_evidence(draft)
 
@@ -83,6 +88,30 @@ def _fill_listed(draft: Draft) -> None:
         values = [number.in_unit_of(inputs[0]) for number in listed[0]]
         if None not in values:
             draft.set(inputs[0], values, [place for number in listed[0] for place in number.places])
+
+
+def _fill_named(draft: Draft) -> None:
+    """Set an input from the number behind all the words of its name: "before row 5" for ``before_row``."""
+    for each in draft.open_inputs():
+        size = len(each.words)
+        if each.role is not Role.NUMBER or each.is_list or size < 2:
+            continue
+        places = [
+            place
+            for place in draft.free(Kind.NUMBER)
+            if place >= size and tuple(token.word for token in draft.tokens[place - size : place]) == each.words
+        ]
+        if len(places) == 1:
+            _set(draft, each, places[0])
+
+
+def _fill_new(draft: Draft) -> None:
+    """Set the only open required number from the second one of "change the price from 8.50 to 9"."""
+    inputs = [each for each in draft.open_inputs() if each.is_required and each.role is Role.NUMBER]
+    places = draft.free(Kind.NUMBER)
+    if len(inputs) == 1 and len(places) == 2 and is_old(draft.tokens, places[0]) and places[1] == places[0] + 2:
+        _set(draft, inputs[0], places[1])
+        draft.used_places.add(places[0])
 
 
 def _fill_by_evidence(draft: Draft) -> None:
@@ -123,6 +152,8 @@ def _set(draft: Draft, each: Property, place: int) -> None:
         if value is not None:
             draft.set(each, value, quantity.places[:1], quantity.places)
         return
+    if each.unit is not None and draft.is_one_of(place, "articles"):
+        return  # the "an" of "an hour early" is no minute
     value = _number(draft, place)
     if each.unit is not None and each.unit.name == "cent":
         if not _DECIMALS.search(draft.tokens[place].value):

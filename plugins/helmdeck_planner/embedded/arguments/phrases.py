@@ -16,6 +16,7 @@ from helmdeck_planner.embedded.entries.property_words import (
     TEXT_LABELS,
     TITLES,
 )
+from helmdeck_planner.embedded.request.states import is_thing
 
 _ROLES: Final = (Role.NAME, Role.TEXT, Role.CONTENT, Role.QUERY)
 _JOINING: Final = ("and", "with", "the", "a")
@@ -190,7 +191,7 @@ def _ends(draft: Draft, place: int, labels: frozenset[str], *, is_text: bool) ->
 def _starts_other(draft: Draft, place: int, following: int, labels: frozenset[str]) -> bool:
     """Whether a preposition starts the value of another input: "in acme/web", "with label bug", "on 4 May"."""
     token = draft.tokens[following]
-    if token.kind in (*_APART, Kind.ID):
+    if token.kind in (*_APART, Kind.ID) or is_thing(token):
         return True
     choices = (choice for each in draft.open_inputs() if each.role is Role.CHOICE for choice in each.choices)
     if any(str(choice).lower() == token.value for choice in choices):

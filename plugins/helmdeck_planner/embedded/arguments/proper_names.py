@@ -45,6 +45,7 @@ _TITLE: Final = frozenset((stem("title"),))
 _APOSTROPHES: Final = ("'", "’")
 _AUXILIARIES: Final = ("has", "is", "was", "must", "should", "can", "may", "will")
 _ASKING: Final = ("do", "does", "did")
+_BEING: Final = ("is", "are", "was", "were")
 _HAVING: Final = ("have", "need", "use")
 _ENDS: Final = ".?!:-–—\"'"
 _POSSESSIVES: Final = ("'s", "\u2019s")
@@ -314,7 +315,9 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
     if is_known and (tokens[following].word in draft.wording.language.determiners or is_gerund(draft, start)):
         return []  # "Water the plants" and "Waiting for supplier" are longer names
     is_subject = start == 0 > draft.part.verb_place and following < len(tokens) and _is_third_person(draft, following)
-    while not (is_person(each) or is_subject) and following < len(tokens) and _is_plain(draft, following):
+    # "Ann's deals", "is Aspen free"
+    is_whole = tokens[run[-1]].value.endswith(_POSSESSIVES) or tokens[start - 1 if start else 0].word in _BEING
+    while not (is_person(each) or is_subject or is_whole) and following < len(tokens) and _is_plain(draft, following):
         if draft.stems(following) & each.labels or _starts_sentence(draft, following):
             break
         run.append(following)

@@ -27,6 +27,8 @@ _CHAINED_SECONDS: Final = re.compile(r"(?:(\d{1,3})h)?(\d{1,3})m(\d{1,2})s(?:ec)
 _MINUTES: Final = re.compile(r"(\d{1,2})m", re.IGNORECASE)
 _SECONDS: Final = re.compile(r"\d{1,2}s(?:ecs?)?", re.IGNORECASE)
 _DIGITS: Final = re.compile(r"-?\d{1,12}(?:\.\d{1,9})?")
+# "an hour longer"
+_LONGER: Final = ("longer", "shorter", "later", "earlier", "more")
 _HALF: Final = Fraction(1, 2)
 # Words of "and a half".
 _AND_PART: Final = 3
@@ -116,6 +118,7 @@ def _number(draft: Draft, place: int) -> tuple[int | float | Fraction, int] | No
             or not tokens[place + 2].is_word
             or draft.is_filler(place + 2)
             or tokens[place + 2].word in ATTRIBUTES
+            or tokens[place + 2].word in _LONGER
             or tokens[place + 2].word in draft.wording.language.joints
         )
         return None if is_rate or not is_whole else (1, place + 1)

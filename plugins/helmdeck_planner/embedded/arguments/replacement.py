@@ -12,11 +12,13 @@ from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property
 from helmdeck_planner.embedded.entries.property_words import REPLACING_VERBS, SWAPPING_VERBS
 from helmdeck_planner.embedded.request.clauses import base_form
+from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.word_lists import word_list
 
 # English prepositions before the new text, and after it.
 _WITH: Final = ("with", "by", "to")
 _ENDS: Final = ("in", "at", "of", "from", "on")
+_EVERYWHERE: Final = ("everywhere", "throughout")
 _RESTRICTING: Final = word_list("restricting")
 
 
@@ -43,8 +45,11 @@ def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
         (
             place
             for place in range(middle + 2, len(tokens))
-            if prepositions[place] in _ENDS
-            and (_names_place(draft, place + 1) or any(token.kind is Kind.PATH for token in tokens[place:]))
+            if tokens[place].word in _EVERYWHERE
+            or (
+                prepositions[place] in _ENDS
+                and (_names_place(draft, place + 1) or any(token.kind is Kind.PATH for token in tokens[place:]))
+            )
         ),
         len(tokens),
     )
@@ -59,10 +64,12 @@ def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
 
 
 def _names_place(draft: Draft, place: int) -> bool:
-    """Whether "in" is before what the text is in: "in the note Team plan"."""
+    """Whether "in" is before what the text is in: "in the note Team plan", "in Sheet1"."""
     tokens = draft.tokens
     while place < len(tokens) and tokens[place].word in draft.wording.language.determiners:
         place += 1
+    if place < len(tokens) and is_thing(tokens[place]):
+        return True
     return place + 1 < len(tokens) and bool(draft.stems(place) & frozenset(draft.profile.name))
 
 

@@ -9,8 +9,8 @@ import attrs
 
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.entries.properties import Clock, Property
-from helmdeck_planner.embedded.entries.units import NUMBER_WORDS
+from helmdeck_planner.embedded.entries.properties import Clock, Property, Role
+from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, UNIT_OF, converted
 
 _CLOCK: Final = re.compile(
     r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?(?::\d{2})?\ ?(?:(?P<half>[ap])\.?m\.?)?", re.IGNORECASE
@@ -19,6 +19,8 @@ _NOON: Final = 12
 _HOURS: Final = 24
 _MINUTES: Final = 60
 _HALF: Final = 30
+# Tokens of a time: "9 o'clock", "half past two pm".
+_LONGEST: Final = 4
 
 
 @attrs.frozen
@@ -71,6 +73,35 @@ def time_at(draft: Draft, place: int) -> Time | None:
             minutes = minutes % (_NOON * _MINUTES) + (_NOON * _MINUTES if is_after_noon else 0)
     is_clear = is_numeric or is_before_noon or is_after_noon or minutes // _MINUTES > _NOON
     return Time(draft.text(place, end), minutes if is_clear else None, tuple(range(place, end + 1)))
+
+
+def range_start(draft: Draft, end: Time) -> Time | None:
+    """Return the first time of "from 10 to 11:30"; ``None`` for a time that ends no such range."""
+    to = end.places[0] - 1
+    if end.minutes is None or draft.preposition(to) != "to":
+        return None
+    for place in range(max(to - _LONGEST, 1), to):
+        if draft.preposition(place - 1) != "from":
+            continue
+        time = time_at(draft, place)
+        if time is not None and time.minutes is not None and time.places[-1] == to - 1:
+            return time if time.minutes < end.minutes else None
+        hour = _count(draft, place)
+        if hour is not None and place == to - 1 and hour * _MINUTES < end.minutes:
+            return Time(draft.tokens[place].value, hour * _MINUTES, (place,))
+    return None
+
+
+def fill_length(draft: Draft) -> None:
+    """Set the only required number of minutes or hours from both ends of "from 10 to 11:30"."""
+    inputs = [each for each in draft.open_inputs() if each.is_required and each.role is Role.NUMBER]
+    inputs = [each for each in inputs if each.unit is not None and each.unit.dimension == UNIT_OF["minute"].dimension]
+    ranges = [(start, end) for end in times_of(draft) if (start := range_start(draft, end))]
+    if len(inputs) == len(ranges) == 1 and inputs[0].unit is not None:
+        [(start, end)] = ranges
+        if start.minutes is not None and end.minutes is not None:
+            length = converted(end.minutes - start.minutes, UNIT_OF["minute"], inputs[0].unit)
+            draft.set(inputs[0], length, [])
 
 
 def _hour(draft: Draft, place: int) -> tuple[int, int, bool] | None:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+import attrs
+
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.choices import (
     fill_choices,
@@ -25,7 +27,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.examples import fill_examples
 from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.arguments.refs import is_unlike_path
-from helmdeck_planner.embedded.arguments.times import in_form_of, time_at, times_of
+from helmdeck_planner.embedded.arguments.times import in_form_of, range_start, time_at, times_of
 from helmdeck_planner.embedded.arguments.turned import fill_turned
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -49,6 +51,8 @@ _KINDS: Final = {
     Role.PATTERN: (Kind.GLOB, Kind.CODE),
 }
 # Tokens between a date and its time.
+# Tokens of "from 10 to" before the second time.
+_RANGE: Final = 3
 _NEAR_DATE: Final = 3
 _TARGET: Final = ("to", "until")
 _SOURCE: Final = ("from",)
@@ -284,8 +288,14 @@ def _is_unclear(draft: Draft, each: Property, place: int) -> bool:
 
 def _set(draft: Draft, each: Property, places: Sequence[int]) -> None:
     if len(places) == 1 and each.role in (Role.TIME, Role.DATE):
-        for place in range(max(places[0] - _NEAR_DATE, 0), min(places[0] + _NEAR_DATE, len(draft.tokens))):
+        near = places[0] + _NEAR_DATE
+        for place in range(max(places[0] - _NEAR_DATE, 0), min(near + _RANGE, len(draft.tokens))):
             time = time_at(draft, place)
+            start = None if time is None or each.side == "target" else range_start(draft, time)
+            if time is not None and start is not None:
+                time = attrs.evolve(time, minutes=start.minutes, places=(*start.places, *time.places))
+            elif place >= near:
+                continue
             if time is not None and (moment := with_date(draft, each, time)):
                 draft.set(each, *moment)
                 return

@@ -1,0 +1,56 @@
+"""Sets two inputs from "connect this to that", where a description has the same form, and from "this is a duplicate of that"."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from helmdeck_language import Kind
+from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.lead_prepositions import lead_prepositions
+from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.request.states import is_thing
+
+_ROLES: Final = (Role.NAME, Role.TEXT, Role.ID)
+_KINDS: Final = (Kind.ID, Kind.SLUG)
+_PLACES: Final = (1, 2, 3)
+_BEING: Final = ("is", "was", ",")
+
+
+def fill_led(draft: Draft) -> None:
+    """Set what an entry acts on and where to: "connect web to backend" for "Connect a container to a network"."""
+    inputs = [each for each in draft.open_inputs() if each.is_required and each.role in _ROLES and not each.is_list]
+    tokens = draft.tokens
+    if len(inputs) != 2 or draft.part.verb_place != 0 or len(tokens) <= _PLACES[-1] or draft.profile.writes is False:
+        return
+    direct, preposition, led = _PLACES
+    leads = lead_prepositions(draft.profile)
+    own = [each for each in inputs if not leads[each.name]]
+    others = [each for each in inputs if draft.preposition(preposition) in leads[each.name]]
+    ends = len(tokens) == led + 1 or bool(draft.preposition(led + 1)) or tokens[led + 1].kind is Kind.MARK
+    is_pair = len(own) == len(others) == 1 and ends
+    if is_pair and _is_name(draft, direct, own[0]) and _is_name(draft, led, others[0]):
+        draft.set(own[0], tokens[direct].value, [direct])
+        draft.set(others[0], tokens[led].value, [led])
+
+
+def fill_related(draft: Draft) -> None:
+    """Set two inputs from "c13 is a duplicate of c12", of which one is named so."""
+    inputs = [each for each in draft.open_inputs() if each.is_required and each.role is Role.ID and not each.is_list]
+    tokens = draft.tokens
+    for place in range(2, len(tokens) - 2) if len(inputs) == 2 else ():
+        own = [each for each in inputs if draft.stems(place) & each.labels]
+        is_of = tokens[place + 1].word == "of" and draft.is_one_of(place - 1, "articles")
+        subject = place - 2 - (tokens[place - 2].word in _BEING)
+        is_pair = len(own) == 1 and is_of and subject >= 0 and is_thing(tokens[subject]) and is_thing(tokens[place + 2])
+        if is_pair:
+            [other] = [each for each in inputs if each is not own[0]]
+            draft.set(own[0], tokens[subject].value, [subject])
+            draft.set(other, tokens[place + 2].value, [place + 2])
+            return
+
+
+def _is_name(draft: Draft, place: int, each: Property) -> bool:
+    """Whether a word or an id is free, and no label."""
+    token = draft.tokens[place]
+    is_name = token.kind in _KINDS or (token.is_word and not draft.is_filler(place))
+    return is_name and place not in draft.used_places and not draft.stems(place) & (each.labels | draft.profile.text)
