@@ -280,3 +280,34 @@ def test_both_ends_both_sides_and_the_words_beside_a_name_are_told_apart(
     entry: dict[str, Any], request_text: str, args: dict[str, Any]
 ) -> None:
     assert arguments(request_text, entry) == args
+
+
+SNAPSHOT = tool("create_snapshot", {"name": described("Name of the snapshot")}, server=described("Name of the server"))
+RESTORE = tool(
+    "restore_files",
+    backup_id=described("Id of the backup"),
+    paths={"type": "array", "items": TEXT, "description": "Paths to restore"},
+)
+CART = tool("add_to_cart", {"quantity": described("Number of portions", NUMBER)}, dish=described("Name of the dish"))
+CALL = tool("block_number", number=described("Number"))
+
+
+@each_case(
+    ("entry", "request_text", "args"),
+    [
+        (SNAPSHOT, "take a snapshot of web-1 called before-upgrade", {"server": "web-1", "name": "before-upgrade"}),
+        (RESTORE, "restore /etc/hosts from the latest backup of web-1", {"paths": ["/etc/hosts"]}),
+        (RESTORE, "restore /etc/hosts from the backup b12", {"backup_id": "b12", "paths": ["/etc/hosts"]}),
+        (CART, "add 2 spring rolls to the cart", {"dish": "spring rolls", "quantity": 2}),
+        (CART, "add spring rolls to the cart", {"dish": "spring rolls"}),
+    ],
+)
+def test_what_a_thing_is_of_and_how_many_there_are_is_no_part_of_its_name(
+    entry: dict[str, Any], request_text: str, args: dict[str, Any]
+) -> None:
+    assert arguments(request_text, entry) == args
+
+
+def test_two_phone_numbers_are_two_steps() -> None:
+    found = plan("block the numbers +49 30 666111 and +49 30 777111", CALL)
+    assert [step["args"] for step in found] == [{"number": "+49 30 666111"}, {"number": "+49 30 777111"}]

@@ -27,7 +27,7 @@ _KINDS: Final = (
     (Kind.URL,),
     (Kind.EXPRESSION,),
     (Kind.QUOTE, Kind.CODE),
-    (Kind.EMAIL,),
+    (Kind.EMAIL, Kind.PHONE),
 )
 _MAX_VALUES: Final = 20
 # Inputs of which a name in capitals is a value.

@@ -34,7 +34,12 @@ from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, la
 from helmdeck_planner.embedded.arguments.led import fill_led, fill_related
 from helmdeck_planner.embedded.arguments.left_values import fill_left, fill_left_beside, replace_doubtful
 from helmdeck_planner.embedded.arguments.names import fill_names, fill_versions
-from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
+from helmdeck_planner.embedded.arguments.numbers import (
+    fill_dimensions,
+    fill_numbers,
+    fill_portions,
+    fill_units,
+)
 from helmdeck_planner.embedded.arguments.objects import fill_objects, fill_rows
 from helmdeck_planner.embedded.arguments.only_value import fill_only_value
 from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_made_folder, fill_moved, fill_new_paths
@@ -399,6 +404,7 @@ def _fill_name(draft: Draft, each: Property) -> None:
         # "add buy milk to my list"
         places = topic(draft)
         if places and places[0] == draft.part.verb_place + 1:
+            places = fill_portions(draft, places)
             draft.set(each, draft.text(places[0], places[-1]), places)
         return
     if draft.profile.writes:

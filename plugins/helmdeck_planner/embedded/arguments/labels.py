@@ -63,6 +63,7 @@ def labelled(draft: Draft, each: Property) -> list[int]:
         object_labels = frozenset(draft.profile.name) | _described(each)
     else:
         object_labels = frozenset()
+    makes = Action.CREATE in ACTIONS.get(draft.profile.verb, frozenset())
     # Its own label first: in "the project Website of the workspace Acme", a workspace is "Acme".
     for known in (labels, object_labels - labels):
         for place in range(len(draft.tokens)):
@@ -72,7 +73,9 @@ def labelled(draft: Draft, each: Property) -> list[int]:
                 continue
             value = _value_before(draft, each, place) or _value_after(draft, each, place)
             is_id = bool(value) and draft.tokens[value[0]].kind in (Kind.ID, Kind.HASH)
-            if value and not (is_id and known is not labels):
+            # "take a snapshot of web-1" names no snapshot
+            is_of_other = makes and each.role is Role.NAME and bool(value) and draft.tokens[value[0] - 1].word == "of"
+            if value and not (is_id and known is not labels) and not is_of_other:
                 return value
     if each.role is Role.NAME and not each.is_list:
         # The description says what the name is of: "an eagle emoji" for "the name of the emoji reaction".

@@ -105,6 +105,17 @@ def _fill_named(draft: Draft) -> None:
             _set(draft, each, places[0])
 
 
+def fill_portions(draft: Draft, places: list[int]) -> list[int]:
+    """Set the only count from the number before a thing, and return the places of the thing: "add 2 spring rolls"."""
+    inputs = [
+        each for each in draft.open_inputs() if each.role is Role.NUMBER and not COUNT_WORDS.isdisjoint(each.words)
+    ]
+    if len(inputs) == 1 and len(places) > 1 and _number(draft, places[0]) is not None:
+        draft.set(inputs[0], _number(draft, places[0]), places[:1])
+        return places[1:] if inputs[0].name in draft.args else places
+    return places
+
+
 def _fill_new(draft: Draft) -> None:
     """Set the only open required number from the second one of "change the price from 8.50 to 9"."""
     inputs = [each for each in draft.open_inputs() if each.is_required and each.role is Role.NUMBER]

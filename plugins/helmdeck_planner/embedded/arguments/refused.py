@@ -54,6 +54,7 @@ def is_refused(tokens: Sequence[Token], profile: Profile, each: Property, value:
     is_alone = len(places) == 1 and value == token.value
     return (
         _is_negated(tokens, each, places[0])
+        or (each.role is Role.ID and _has_its_own(tokens, each, places[0]))
         or (is_alone and image_at(tokens, places[0]) is not None)
         or ((is_alone or value == [token.value]) and _is_quantifier(token, each))
         or (is_alone and token.kind is Kind.ID and each.role is Role.TEXT and bool(STATE_WORDS & set(each.words)))
@@ -81,6 +82,14 @@ def _exists(day: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _has_its_own(tokens: Sequence[Token], each: Property, place: int) -> bool:
+    """Whether a value is what the thing of an input is of: "the latest backup of web-1", "web-1's backups"."""
+    is_of = place > 1 and tokens[place - 1].word == "of" and stem(tokens[place - 2].word) in each.labels
+    after = tokens[place + 1 : place + 4]
+    is_owner = len(after) == 3 and after[0].value in "'\u2019" and after[1].word == "s"
+    return is_of or (is_owner and stem(after[2].word) in each.labels)
 
 
 def _is_negated(tokens: Sequence[Token], each: Property, place: int) -> bool:

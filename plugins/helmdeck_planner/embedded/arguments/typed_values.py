@@ -352,8 +352,9 @@ def _fill_hosts(draft: Draft) -> None:
 def _fill_phones(draft: Draft) -> None:
     """Set the only input that takes a phone number, required ones first: "phone 030 5550 123"."""
     places = draft.free(Kind.PHONE)
-    inputs = [each for each in draft.open_inputs() if _TAKES_PHONE.search(f"{' '.join(each.words)} {each.text}")]
-    inputs = [each for each in inputs if each.role in (*_TEXT_ROLES, Role.ID) and not each.is_list]
+    inputs = [each for each in draft.open_inputs() if each.role in (*_TEXT_ROLES, Role.ID) and not each.is_list]
+    phones = [each for each in inputs if _TAKES_PHONE.search(f"{' '.join(each.words)} {each.text}")]
+    inputs = phones or [each for each in inputs if each.words == ("number",)]
     inputs = [each for each in inputs if each.is_required] or inputs
     if len(inputs) == len(places) == 1:
         draft.set(inputs[0], draft.tokens[places[0]].value, places)

@@ -14,6 +14,7 @@ from helmdeck_language import ACTIONS, ENGLISH, READING, Kind, Token
 from helmdeck_planner.embedded.request.conditional import states_condition, trailing_condition
 from helmdeck_planner.embedded.request.negation import is_exception, phrase_length
 from helmdeck_planner.embedded.request.part import Part
+from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -91,8 +92,8 @@ def as_heading(part: Part) -> Part | None:
     """Return a part that only says what later ones are about: "PR 5" of "hold off on merging PR 5"; ``None`` if it names nothing."""
     things = part.tokens
     end = next((place for place, token in enumerate(things) if token.word in _CONTRASTING), len(things))
-    first = next((place for place, token in enumerate(things[:end]) if token.is_value), -1)
-    if first < 0:
+    first = next((place for place, token in enumerate(things[:end]) if token.is_value or is_thing(token)), -1)
+    if first < 0 or things[first].word.replace("\u2019", "'").endswith("n't"):
         return None
     named = things[max(first - 1, 0) : end]
     return attrs.evolve(
