@@ -311,3 +311,58 @@ def test_what_a_thing_is_of_and_how_many_there_are_is_no_part_of_its_name(
 def test_two_phone_numbers_are_two_steps() -> None:
     found = plan("block the numbers +49 30 666111 and +49 30 777111", CALL)
     assert [step["args"] for step in found] == [{"number": "+49 30 666111"}, {"number": "+49 30 777111"}]
+
+
+MOVE_TASK = {
+    **tool("move_task", task_id=described("Id of the task"), project=described("Project")),
+    "description": "Put a task into another project.",
+}
+PRODUCE = {
+    **tool(
+        "produce",
+        {"key": described("Key of the message")},
+        topic=described("Name of the topic"),
+        value=described("Message"),
+    ),
+    "description": "Send a message to a topic.",
+}
+CONSUME = tool(
+    "consume", {"from_beginning": described("Start at the first message", SWITCH)}, topic=described("Name of the topic")
+)
+SUBTITLES = {
+    **tool("add_subtitles", path=described("Path of the video"), subtitles=described("Path of the subtitles")),
+    "description": "Add subtitles to a video.",
+}
+TRIM = {
+    **tool(
+        "trim",
+        path=described("Path of the video"),
+        start=described("Start, HH:MM:SS"),
+        end=described("End, HH:MM:SS"),
+    ),
+    "description": "Cut a part out of a video.",
+}
+
+
+@each_case(
+    ("entry", "request_text", "args"),
+    [
+        (MOVE_TASK, "move t4 from Home to Work", {"task_id": "t4", "project": "Work"}),
+        (
+            PRODUCE,
+            'send "hello" to orders with key k1',
+            {"topic": "orders", "value": "hello", "key": "k1"},
+        ),
+        (SUBTITLES, "add a.srt to a.mp4", {"path": "a.mp4", "subtitles": "a.srt"}),
+        (TRIM, "cut a.mp4 from 0:30 to 1:45", {"path": "a.mp4", "start": "00:00:30", "end": "00:01:45"}),
+        (TRIM, "cut a.mp4 from 0:00:30 to 0:01:45", {"path": "a.mp4", "start": "00:00:30", "end": "00:01:45"}),
+    ],
+)
+def test_the_form_of_a_description_tells_both_values_of_a_command_apart(
+    entry: dict[str, Any], request_text: str, args: dict[str, Any]
+) -> None:
+    assert arguments(request_text, entry) == args
+
+
+def test_the_topic_of_a_queue_is_a_name_and_no_search() -> None:
+    assert arguments("consume the topic orders from the beginning", CONSUME)["topic"] == "orders"

@@ -12,6 +12,7 @@ from helmdeck_language import ENGLISH, stem, words
 from helmdeck_planner.embedded.entries.profiles import Profile
 
 _BEFORE_WHICH: Final = re.compile(r"\b(\w+) which\b")
+_OF: Final = re.compile(r"(?:name|id|number|path|key) of (?:the |a |an )?(\w+)$", re.IGNORECASE)
 _AT_END: Final = re.compile(r"\b[a-z]+ (\w+)\s?(?:[.,;(]|$)")
 
 
@@ -30,7 +31,7 @@ def _lead_prepositions(
     description: str, inputs: Sequence[tuple[str, frozenset[str], str]]
 ) -> Mapping[str, frozenset[str]]:
     whole = words(description)
-    found = {name: _before(whole, labels) | _relative(text) for name, labels, text in inputs}
+    found = {name: _before(whole, labels | _described(text)) | _relative(text) for name, labels, text in inputs}
     count = Counter(preposition for own in found.values() for preposition in own)
     return {name: frozenset(each for each in own if count[each] == 1) for name, own in found.items()}
 
@@ -45,6 +46,12 @@ def _before(whole: Sequence[str], labels: frozenset[str]) -> frozenset[str]:
         if before >= 0 and whole[before] in ENGLISH.prepositions:
             found.add(ENGLISH.prepositions[whole[before]])
     return frozenset(found)
+
+
+def _described(text: str) -> frozenset[str]:
+    """Return the stem of what a description is the name, the id or the path of: "video" of "Path of the video"."""
+    found = _OF.match(text)
+    return frozenset((stem(found[1].lower()),)) if found else frozenset()
 
 
 def _relative(text: str) -> frozenset[str]:

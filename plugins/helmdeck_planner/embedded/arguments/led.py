@@ -10,27 +10,34 @@ from helmdeck_planner.embedded.arguments.lead_prepositions import lead_prepositi
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.request.states import is_thing
 
-_ROLES: Final = (Role.NAME, Role.TEXT, Role.ID)
-_KINDS: Final = (Kind.ID, Kind.SLUG)
-_PLACES: Final = (1, 2, 3)
+_ROLES: Final = (Role.NAME, Role.TEXT, Role.ID, Role.CONTENT, Role.PATH)
+_KINDS: Final = (Kind.ID, Kind.SLUG, Kind.PATH)
+# The places of both in "connect web to backend".
+_DIRECT: Final = 1
+_LED: Final = 3
 _BEING: Final = ("is", "was", ",")
 
 
 def fill_led(draft: Draft) -> None:
-    """Set what an entry acts on and where to: "connect web to backend" for "Connect a container to a network"."""
+    """Set what an entry acts on and where to: "connect web to backend" for "Connect a container to a network".
+
+    Where it comes from may be in between: "move t4 from Home to Work".
+    """
     inputs = [each for each in draft.open_inputs() if each.is_required and each.role in _ROLES and not each.is_list]
     tokens = draft.tokens
-    if len(inputs) != 2 or draft.part.verb_place != 0 or len(tokens) <= _PLACES[-1] or draft.profile.writes is False:
+    if len(inputs) != 2 or draft.part.verb_place != 0 or len(tokens) <= _LED or draft.profile.writes is False:
         return
-    direct, preposition, led = _PLACES
+    is_moved = draft.preposition(_LED - 1) == "from" and draft.preposition(_LED + 1) == "to"
+    led = _LED + 2 if is_moved and len(tokens) > _LED + 2 else _LED
     leads = lead_prepositions(draft.profile)
     own = [each for each in inputs if not leads[each.name]]
-    others = [each for each in inputs if draft.preposition(preposition) in leads[each.name]]
+    others = [each for each in inputs if draft.preposition(led - 1) in leads[each.name]]
     ends = len(tokens) == led + 1 or bool(draft.preposition(led + 1)) or tokens[led + 1].kind is Kind.MARK
-    is_pair = len(own) == len(others) == 1 and ends
-    if is_pair and _is_name(draft, direct, own[0]) and _is_name(draft, led, others[0]):
-        draft.set(own[0], tokens[direct].value, [direct])
-        draft.set(others[0], tokens[led].value, [led])
+    if not (len(own) == len(others) == 1 and ends and _is_name(draft, led, others[0])):
+        return
+    if _is_name(draft, _DIRECT, own[0]) or (tokens[_DIRECT].kind is Kind.QUOTE and own[0].role is not Role.ID):
+        draft.set(own[0], tokens[_DIRECT].value, [_DIRECT])
+        draft.set(others[0], tokens[led].value, [led], range(led - 2, led - 1) if is_moved else ())
 
 
 def fill_related(draft: Draft) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from helmdeck_language import Kind, stem
@@ -18,6 +19,7 @@ from helmdeck_planner.embedded.entries.property_words import (
 )
 from helmdeck_planner.embedded.request.states import is_thing
 
+_NAME_OF: Final = re.compile(r"(?:the )?name of\b", re.IGNORECASE)
 _ROLES: Final = (Role.NAME, Role.TEXT, Role.CONTENT, Role.QUERY)
 _JOINING: Final = ("and", "with", "the", "a")
 # Values that are no word of a title.
@@ -50,6 +52,9 @@ def fill_phrases(draft: Draft) -> None:
             start, is_text = _start(draft, each, place)
             if start <= place or draft.tokens[start].kind not in _STARTS:
                 continue
+            is_renaming = draft.preposition(place) == "to"
+            if _NAME_OF.match(each.text) and draft.tokens[start].value.islower() and not is_renaming:
+                continue  # "the topic orders from the beginning"
             end = end_of_phrase(draft, each, start, is_text=is_text)
             if end - start >= _MIN_WORDS or (end > start and _is_coined(draft, start)):
                 draft.set(each, draft.text(start, end - 1), list(range(start, end)), [place])

@@ -137,7 +137,7 @@ def _is_change(tokens: Sequence[Token], profile: Profile, each: Property, place:
     is_step = before == "by" and any(token.word in _RAISING for token in tokens[:place])
     # "add 5 of A-100", for "set the stock"
     is_step = is_step or (before in _ADDING and profile.verb == "set")
-    if is_step:
+    if is_step and profile.verb not in _RAISING:
         return _CHANGES.isdisjoint({*each.words, *words(each.text)})
     # "we lost 2" is no difference of 2.
     is_value = before == "to" or any(token.word in _LOSING for token in tokens)

@@ -7,13 +7,19 @@ from typing import Final
 
 import attrs
 
-from helmdeck_language import Kind
+from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Clock, Property, Role
 from helmdeck_planner.embedded.entries.units import NUMBER_WORDS, UNIT_OF, converted
 
 _CLOCK: Final = re.compile(
     r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?(?::\d{2})?\ ?(?:(?P<half>[ap])\.?m\.?)?", re.IGNORECASE
+)
+_POSITION: Final = re.compile(r"\d{1,2}:\d{2}")
+_WITH_SECONDS: Final = re.compile(r"\d{1,2}:\d{2}:(\d{2})")
+_MEDIA: Final = frozenset(
+    map(stem, ("video", "audio", "film", "movie", "song", "clip", "recording", "podcast", "footage"))
 )
 _NOON: Final = 12
 _HOURS: Final = 24
@@ -163,11 +169,17 @@ def _minutes(found: re.Match[str]) -> int | None:
     return hour * _MINUTES + minute
 
 
-def in_form_of(each: Property, time: Time) -> str:
+def in_form_of(each: Property, time: Time, profile: Profile) -> str:
     """Return a time in the form that a schema states, such as HH:MM; as it is written if it states none, or the time is not clear."""
     if time.minutes is None or each.clock is None:
         return time.text
+    if each.clock is Clock.SECONDS and _POSITION.fullmatch(time.text) and not _MEDIA.isdisjoint(profile.text):
+        minutes, _, seconds = time.text.partition(":")
+        return f"00:{int(minutes):02}:{seconds}"  # "0:30" of a video
     hour, minute = divmod(time.minutes, _MINUTES)
+    stated = _WITH_SECONDS.fullmatch(time.text)
+    if each.clock is Clock.SECONDS and stated:
+        return f"{hour:02}:{minute:02}:{stated[1]}"
     if each.clock is Clock.TWELVE_HOURS:
         return f"{(hour - 1) % _NOON + 1}:{minute:02} {'PM' if hour >= _NOON else 'AM'}"
     return f"{hour:02}:{minute:02}{':00' if each.clock is Clock.SECONDS else ''}"

@@ -303,7 +303,7 @@ def _set(draft: Draft, each: Property, places: Sequence[int]) -> None:
                 return  # "tomorrow at 9"
     times = [time_at(draft, place) if each.role is Role.TIME else None for place in places]
     values = [
-        _whole(draft, each, place) if time is None else in_form_of(each, time)
+        _whole(draft, each, place) if time is None else in_form_of(each, time, draft.profile)
         for place, time in zip(places, times, strict=True)
     ]
     beside = [place for time in times if time is not None for place in time.places]

@@ -154,6 +154,7 @@ _DATES: Final = re.compile(r"\bdates?\b|\byyyy-mm|iso.?8601", re.IGNORECASE)
 _ISO_DATES: Final = re.compile(r"\byyyy-mm-dd\b(?![ t]*(?:hh|\d))|\biso.?8601 date\b(?!.?time)", re.IGNORECASE)
 _TWELVE_HOURS: Final = re.compile(r"\b12[- ]hour|\bhh?:mm [ap]m\b|\b\d{1,2}:\d{2} ?[ap]m\b", re.IGNORECASE)
 _SECONDS: Final = re.compile(r"\bhh:mm:ss\b", re.IGNORECASE)
+_NAME_OF: Final = re.compile(r"(?:the )?name of\b", re.IGNORECASE)
 _CLOCK: Final = re.compile(r"time|clock|\bIANA\b|\bUTC\b", re.IGNORECASE)
 _TWENTY_FOUR_HOURS: Final = re.compile(r"\b24[- ]hour|\bhh:mm\b|\b(?:0\d|1[3-9]|2[0-3]):[0-5]\d\b", re.IGNORECASE)
 # Patterns of hours and minutes with two digits, such as "^([01]\\d|2[0-3]):[0-5]\\d$".
@@ -381,6 +382,8 @@ def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role
         return Role.NAME
     if Role.PLACE in known and _STORED.search(text):
         return Role.TEXT
+    if Role.QUERY in known and _NAME_OF.match(text):
+        return Role.NAME  # the topic of a queue
     for role in ROLE_WORDS:
         if role in known:
             return Role.URL if role == Role.PATH and _NAMES_URLS.search(text) else Role(role)
