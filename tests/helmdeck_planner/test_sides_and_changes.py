@@ -366,3 +366,10 @@ def test_the_form_of_a_description_tells_both_values_of_a_command_apart(
 
 def test_the_topic_of_a_queue_is_a_name_and_no_search() -> None:
     assert arguments("consume the topic orders from the beginning", CONSUME)["topic"] == "orders"
+
+
+def test_a_command_that_nothing_serves_stays_a_gap_beside_the_next_one() -> None:
+    resize = tool("resize_server", server=described("Name of the server"), size={"enum": ["small", "large"]})
+    found = plan("take a snapshot of web-1 and then resize it to large", resize)
+    assert found[0]["tool"] == "unknown"
+    assert "snapshot" in found[0]["rationale"]

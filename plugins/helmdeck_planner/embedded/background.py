@@ -10,6 +10,7 @@ import attrs
 
 from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.choice.confidence import UNSURE, is_gap, score
+from helmdeck_planner.embedded.entries.property_words import NAMING_VERBS, SETTING_VERBS
 from helmdeck_planner.embedded.pick import Pick, is_risky
 from helmdeck_planner.embedded.request.negation import phrase_length, states_fact
 from helmdeck_planner.embedded.request.parts import Part, refers
@@ -17,6 +18,9 @@ from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
+_LIGHT: Final = word_list("light")
+# Verbs that say how an act is done: "name it", "set it to", "leave out", "skip".
+_STATING: Final = SETTING_VERBS | NAMING_VERBS | word_list("sparing") | word_list("excluding_inputs")
 _STATED: Final = (Kind.SQL, Kind.CODE)
 # "c01d55ee20 should be on strict" is requested; "I have a fair in Ghent" is a fact.
 _REQUESTING: Final = word_list("requesting")
@@ -41,6 +45,14 @@ def is_statement(part: Part, wording: Wording) -> bool:
     if any(token.kind is Kind.SQL for token in part.tokens):
         return False
     return not words or not wording.lexicon.statements.isdisjoint(words) or len(part.tokens) == 1
+
+
+def requests_act(part: Part) -> bool:
+    """Whether a part requests an act, and does not only state how another one is done: "stop web-1", "take a snapshot of web-1"."""
+    after = [token.word for token in part.tokens[part.verb_place + 1 : part.verb_place + 2]]
+    is_light = part.verb in _LIGHT | _STATING
+    makes = part.verb in _LIGHT and after in (["a"], ["an"])
+    return part.verb_place == 0 and not part.is_question and (makes or not is_light)
 
 
 def is_fact(part: Part, wording: Wording) -> bool:

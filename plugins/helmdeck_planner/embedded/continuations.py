@@ -11,7 +11,7 @@ import attrs
 from helmdeck_language import ACTIONS, ENGLISH, Action, Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
-from helmdeck_planner.embedded.background import is_fact, subject_of
+from helmdeck_planner.embedded.background import is_fact, requests_act, subject_of
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import is_gap
 from helmdeck_planner.embedded.entries.properties import Property
@@ -43,7 +43,7 @@ def joined_act(run: Sequence[Part], sources: Sources, chosen: Chosen) -> Pick | 
     has_commands = sum(part.verb_place == 0 and not part.is_question for part in run) > 1
     for command in run:
         # "give it to Ada" is an act of its own.
-        if any(_acts_on(part, sources.wording) for part in run if part is not command):
+        if any(_acts_on(part, sources.wording) or requests_act(part) for part in run if part is not command):
             continue
         own = [command, *(part for part in run if part is not command)]
         joined = attrs.evolve(command, text=text, tokens=tuple(token for part in own for token in part.tokens))

@@ -14,6 +14,7 @@ from helmdeck_planner.embedded.arguments.context import Earlier
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted, fill
 from helmdeck_planner.embedded.arguments.labels import word_run
+from helmdeck_planner.embedded.background import requests_act
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.entries.properties import Role
 from helmdeck_planner.embedded.look_ups import look_up
@@ -147,8 +148,8 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
                     steps.append(((found["tool"],), found, needing))
             steps.append((pick.tools, step, None))
         earlier.append(Earlier(part, args, pick.profile if pick else heading))
-    # What a part states for a step is no gap.
-    used = [step for part, step in gaps if part in stated]
+    # What a part states for a step is no gap, but a command is one.
+    used = [step for part, step in gaps if part in stated and not requests_act(part)]
     return [row for row in steps if not any(row[1] is step for step in used)]
 
 
