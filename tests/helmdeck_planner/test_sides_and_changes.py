@@ -182,20 +182,20 @@ def test_each_object_has_a_step_and_a_message_has_one(
     ("request_text", "args"),
     [
         (
-            "change the address of order 1001 to Main St 5, 80331 Munich",
+            "change the postal address of order 1001 to Main St 5, 80331 Munich",
             {"street": "Main St 5", "zip": "80331", "city": "Munich"},
         ),
         (
-            "change the address of order 1001 to 12 Elm Street, Springfield, IL 62701",
+            "change the postal address of order 1001 to 12 Elm Street, Springfield, IL 62701",
             {"street": "12 Elm Street", "zip": "62701", "city": "Springfield", "state": "IL"},
         ),
         (
-            "change the address of order 1001 to Rue de la Paix 3, Paris",
+            "change the postal address of order 1001 to Rue de la Paix 3, Paris",
             {"street": "Rue de la Paix 3", "city": "Paris"},
         ),
     ],
 )
-def test_the_parts_of_an_address_go_to_their_inputs(request_text: str, args: dict[str, str]) -> None:
+def test_street_postcode_and_city_go_to_their_inputs(request_text: str, args: dict[str, str]) -> None:
     assert arguments(request_text, ADDRESS) == {"order_id": "1001", **args}
 
 
@@ -204,7 +204,7 @@ def test_postcodes_are_on_their_sides_and_no_weight() -> None:
     assert found == {"from_zip": "10115", "to_zip": "80331", "weight_kg": 2.5}
 
 
-def test_what_was_done_is_no_name_of_a_project() -> None:
+def test_a_note_is_not_taken_for_a_project() -> None:
     found = plan(
         "I worked 3 hours on Atlas on 2027-02-01: code review", {**HOURS, "annotations": {"readOnlyHint": False}}
     )
@@ -276,7 +276,7 @@ DEALS = tool("list_deals", {"owner": described("Only of this salesperson")})
         (DEALS, "list Ann's deals", {"owner": "Ann"}),
     ],
 )
-def test_both_ends_both_sides_and_the_words_beside_a_name_are_told_apart(
+def test_values_of_both_ends_and_sides_go_to_their_inputs(
     entry: dict[str, Any], request_text: str, args: dict[str, Any]
 ) -> None:
     assert arguments(request_text, entry) == args
@@ -358,7 +358,7 @@ TRIM = {
         (TRIM, "cut a.mp4 from 0:00:30 to 0:01:45", {"path": "a.mp4", "start": "00:00:30", "end": "00:01:45"}),
     ],
 )
-def test_the_form_of_a_description_tells_both_values_of_a_command_apart(
+def test_the_form_of_a_description_decides_which_value_is_which(
     entry: dict[str, Any], request_text: str, args: dict[str, Any]
 ) -> None:
     assert arguments(request_text, entry) == args

@@ -29,7 +29,7 @@ _SIDES: Final = {"from": "source", "to": "target"}
 
 
 def fill_addresses(draft: Draft) -> None:
-    """Set the inputs for the parts of an address, and those for two postcodes."""
+    """Set the inputs for a street, a postcode and a city, and those for two postcodes."""
     inputs = {part: [each for each in draft.open_inputs() if _takes(each, part)] for part in _PARTS}
     _fill_postcodes(draft, inputs["zip"])
     if not (inputs["street"] and inputs["city"]) or any(len(every) > 1 for every in inputs.values()):
