@@ -373,3 +373,12 @@ def test_a_command_that_nothing_serves_stays_a_gap_beside_the_next_one() -> None
     found = plan("take a snapshot of web-1 and then resize it to large", resize)
     assert found[0]["tool"] == "unknown"
     assert "snapshot" in found[0]["rationale"]
+
+
+def test_every_name_and_choice_of_a_list_has_a_step() -> None:
+    remove = tool("remove_container", {"force": SWITCH}, container=described("Name or id"))
+    lock = tool("lock_door", door={"enum": ["front", "back", "garage"]})
+    found = plan("remove the containers web and api, by force", remove)
+    assert [step["args"] for step in found] == [{"container": each, "force": True} for each in ("web", "api")]
+    found = plan("lock the front door, the back door and the garage", lock)
+    assert [step["args"]["door"] for step in found] == ["front", "back", "garage"]

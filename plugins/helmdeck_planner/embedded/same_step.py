@@ -80,6 +80,13 @@ def _with_field(before: Pick, after: Pick, sources: Sources) -> Pick | None:
     has_one_verb = first.verb_place >= 0 and first.tokens[first.verb_place].start == second.tokens[0].start
     if profile is None or not has_one_verb or after.profile not in (None, profile):
         return None
+    # "remove the containers web and api, by force" has two
+    stated_first, stated_second = (fill(part, profile, sources) for part in (first, second))
+    needed = [each.name for each in profile.required]
+    if any(
+        name in stated_first and stated_second.get(name, stated_first[name]) != stated_first[name] for name in needed
+    ):
+        return None
     own = attrs.evolve(second, tokens=second.tokens[1:])
     joined = together(first, own, sources.request, sources.wording)
     draft = drafted(joined, profile, sources)

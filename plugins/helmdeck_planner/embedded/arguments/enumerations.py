@@ -107,7 +107,7 @@ def _listed(part: Part, profile: Profile, request: str, wording: Wording) -> Ite
         if each.choices and not each.is_list:
             choices = {str(choice).casefold() for choice in each.choices}
             named = [(place, place + 1) for place, token in enumerate(tokens) if token.value.casefold() in choices]
-            yield from _joined(tokens, named, wording, by_comma=False)
+            yield from _joined(tokens, named, wording, by_comma=False, has_noun=True)
     if Role.ZONE in roles:
         found = [
             (places[0], places[-1] + 1) for _, places in zone_places(drafted(part, profile, Sources(request, wording)))
@@ -148,15 +148,20 @@ def _beside_joint(tokens: Sequence[Token], place: int, wording: Wording) -> bool
 
 
 def _joined(
-    tokens: Sequence[Token], runs: Sequence[Run], wording: Wording, *, by_comma: bool = True
+    tokens: Sequence[Token], runs: Sequence[Run], wording: Wording, *, by_comma: bool = True, has_noun: bool = False
 ) -> Iterator[list[Run]]:
-    """Yield the runs that follow each other with nothing but a comma or a conjunction in between."""
+    """Yield the runs that follow each other with nothing but a comma or a conjunction in between.
+
+    :param has_noun: the noun behind the first one may be behind the others as well: "the front door and the back door".
+    """
     found: list[Run] = []
     joints: list[str] = []
     for run in runs:
         between = tokens[found[-1][1] : run[0]] if found else ()
-        label = tokens[found[0][0] - 1].word if found and found[0][0] else ""
-        if found and _are_joined([token for token in between if token.word != label], wording):
+        around = {tokens[found[0][0] - 1].word} if found and found[0][0] else set()
+        if found and has_noun and tokens[found[0][1]].word not in wording.language.joints:
+            around.add(tokens[found[0][1]].word)
+        if found and _are_joined([token for token in between if token.word not in around - {""}], wording):
             joints += [token.word for token in between]
             found.append(run)
             continue
