@@ -380,5 +380,48 @@ def test_every_name_and_choice_of_a_list_has_a_step() -> None:
     lock = tool("lock_door", door={"enum": ["front", "back", "garage"]})
     found = plan("remove the containers web and api, by force", remove)
     assert [step["args"] for step in found] == [{"container": each, "force": True} for each in ("web", "api")]
-    found = plan("lock the front door, the back door and the garage", lock)
+    found = plan("lock the front gate, the back gate and the garage", lock)
     assert [step["args"]["door"] for step in found] == ["front", "back", "garage"]
+
+
+PRESCRIBE = tool(
+    "prescribe",
+    {"days": described("For how many days", NUMBER)},
+    patient_id=described("Id of the patient"),
+    dose_mg=described("Dose in milligrams", NUMBER),
+    times_per_day=described("How often a day", NUMBER),
+)
+REPO = described("Repository, e.g. acme/web")
+COMPARE = tool("compare", repo=REPO, base=described("Older ref"), head=described("Newer ref"))
+TAG = tool("create_tag", repo=REPO, tag=described("Name"), ref=described("Branch or commit"))
+PICK = {
+    **tool("cherry_pick", repo=REPO, commit=described("Hash of the commit"), branch=described("Branch")),
+    "description": "Apply a commit to a branch.",
+}
+
+
+@each_case(
+    ("entry", "request_text", "args"),
+    [
+        (
+            PRESCRIBE,
+            "prescribe 2 g twice a day for 5 days to p8",
+            {"patient_id": "p8", "dose_mg": 2000, "times_per_day": 2, "days": 5},
+        ),
+        (
+            COMPARE,
+            "compare the changes between v1.0 and v1.1 in acme/web",
+            {"repo": "acme/web", "base": "v1.0", "head": "v1.1"},
+        ),
+        (TAG, "tag main of acme/web as v2.0", {"repo": "acme/web", "tag": "v2.0", "ref": "main"}),
+        (
+            PICK,
+            "cherry-pick abc1234 onto release in acme/web",
+            {"repo": "acme/web", "commit": "abc1234", "branch": "release"},
+        ),
+    ],
+)
+def test_rates_units_and_refs_go_to_their_inputs(
+    entry: dict[str, Any], request_text: str, args: dict[str, Any]
+) -> None:
+    assert arguments(request_text, entry) == args

@@ -34,6 +34,7 @@ _CLEAR: Final = 0.8
 # Joints that are tried, and words and values on each side.
 _MOST_JOINTS: Final = 4
 _LEAST_TOKENS: Final = 2
+_TAKING_TWO: Final = word_list("taking_two")
 _CONDITIONS: Final = word_list("conditions")
 # How the things of a list start.
 _THING_STARTS: Final = word_list("possessives")
@@ -49,7 +50,12 @@ def divided(part: Part, found: Sequence[Scored], sources: Sources, chosen: Chose
     """
     wording = sources.wording
     whole = 0.0 if is_gap(found) else score(found)
-    if wording.language is not ENGLISH or part.is_excluded or (whole >= _CLEAR and not found[0].unused):
+    if (
+        wording.language is not ENGLISH
+        or part.is_excluded
+        or part.verb in _TAKING_TWO
+        or (whole >= _CLEAR and not found[0].unused)
+    ):
         return None
     best, sides = 0.0, None
     alone: tuple[float, tuple[Part, Part] | None] = (0.0, None)

@@ -22,6 +22,7 @@ from helmdeck_planner.embedded.entries.property_words import REPLACING_VERBS, SE
 from helmdeck_planner.embedded.pick import Pick, is_risky, taking_all
 from helmdeck_planner.embedded.request.parts import Part, split_parts
 from helmdeck_planner.embedded.request.states import is_thing
+from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 # Objects with values of their own, and inputs that each of them states.
@@ -31,6 +32,7 @@ _MOST_JOINTS: Final = 3
 _LEAST_INPUTS: Final = 2
 # Tokens of what has no input, the value included: "to Turin".
 _LEAST_BEHIND: Final = 2
+_TAKING_TWO: Final = word_list("taking_two")
 _ONE_ACT: Final = frozenset(("drag drop", "copy paste", "cut paste"))
 # Two verbs with "and" between them, and an object.
 _LEAST_OF_TWO: Final = 4
@@ -115,7 +117,7 @@ def with_rest(part: Part, found: Sequence[Scored], sources: Sources, chosen: Cho
 
     :param found: the candidates of the whole.
     """
-    is_request = part.verb_place == 0 or part.is_wish
+    is_request = (part.verb_place == 0 or part.is_wish) and part.verb not in _TAKING_TWO
     if part.is_excluded or not is_request or sources.wording.language is not ENGLISH:
         return ()
     joints = _joints(part.tokens, sources.wording)

@@ -152,7 +152,7 @@ def _joined(
 ) -> Iterator[list[Run]]:
     """Yield the runs that follow each other with nothing but a comma or a conjunction in between.
 
-    :param has_noun: the noun behind the first one may be behind the others as well: "the front door and the back door".
+    :param has_noun: the noun behind the first one may be behind the others as well: "the left lamp and the right lamp".
     """
     found: list[Run] = []
     joints: list[str] = []

@@ -31,7 +31,7 @@ from helmdeck_planner.embedded.arguments.free_text import (
 from helmdeck_planner.embedded.arguments.ids import fill_codes, fill_ids, is_id, is_opaque, likely_of
 from helmdeck_planner.embedded.arguments.items import fill_items
 from helmdeck_planner.embedded.arguments.labels import is_labelled_otherwise, labelled, named
-from helmdeck_planner.embedded.arguments.led import fill_led, fill_related
+from helmdeck_planner.embedded.arguments.led import fill_led, fill_named_as, fill_related
 from helmdeck_planner.embedded.arguments.left_values import fill_left, fill_left_beside, replace_doubtful
 from helmdeck_planner.embedded.arguments.names import fill_names, fill_versions
 from helmdeck_planner.embedded.arguments.numbers import (
@@ -145,6 +145,7 @@ def begun(part: Part, profile: Profile, sources: Sources, without: Sequence[int]
     fill_moved(draft)
     fill_replacement(draft)
     fill_slugs(draft)
+    fill_named_as(draft)
     fill_refs(draft)
     fill_items(draft, sources.earlier)
     fill_rows(draft)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from helmdeck_language import Kind
+from helmdeck_language import ACTIONS, Action, Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.lead_prepositions import lead_prepositions
+from helmdeck_planner.embedded.arguments.refs import takes_ref
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.request.states import is_thing
 
@@ -38,6 +39,21 @@ def fill_led(draft: Draft) -> None:
     if _is_name(draft, _DIRECT, own[0]) or (tokens[_DIRECT].kind is Kind.QUOTE and own[0].role is not Role.ID):
         draft.set(own[0], tokens[_DIRECT].value, [_DIRECT])
         draft.set(others[0], tokens[led].value, [led], range(led - 2, led - 1) if is_moved else ())
+
+
+def fill_named_as(draft: Draft) -> None:
+    """Set a new name and what it is for from "tag main as v2.0"."""
+    inputs = [each for each in draft.open_inputs() if each.is_required and each.role in _ROLES and not each.is_list]
+    own = [each for each in inputs if each.labels & frozenset(draft.profile.name)]
+    tokens = draft.tokens
+    place = next((place for place, token in enumerate(tokens) if token.word == "as" and place > _DIRECT), -1) + 1
+    makes = Action.CREATE in ACTIONS.get(draft.profile.verb, frozenset())
+    if not makes or len(own) != 1 or draft.part.verb_place != 0 or not 0 < place < len(tokens):
+        return
+    others = [each for each in inputs if each is not own[0] and takes_ref(draft.profile, each)]
+    if len(others) == 1 and tokens[place].kind is not Kind.QUOTE and _is_name(draft, _DIRECT, others[0]):
+        draft.set(own[0], tokens[place].value, [place])
+        draft.set(others[0], tokens[_DIRECT].value, [_DIRECT])
 
 
 def fill_related(draft: Draft) -> None:

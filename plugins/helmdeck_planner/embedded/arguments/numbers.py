@@ -38,6 +38,7 @@ from helmdeck_planner.embedded.request.parts import Part
 # Evidence that an optional input needs, and that a required one needs if several numbers are left.
 _ENOUGH: Final = 2.0
 _COUNT_STEMS: Final = frozenset(stem(word) for word in COUNT_WORDS)
+_OFTEN: Final = {"once": 1, "twice": 2, "thrice": 3}
 _UNIT_STEMS: Final = {unit: frozenset(stem(word) for word in names) for unit, names in UNITS.items()}
 _MONEY: Final = "$\u20ac\u00a3\u00a5"
 # "90s", "2.5km"; a letter alone may be anything else.
@@ -63,6 +64,7 @@ def fill_numbers(draft: Draft) -> None:
     _fill_listed(draft)
     fill_unit_parts(draft)
     fill_length(draft)
+    _fill_rate(draft)
     _fill_named(draft)
     _fill_new(draft)
     fill_left_numbers(draft, draft, SURE)
@@ -103,6 +105,16 @@ def _fill_named(draft: Draft) -> None:
         ]
         if len(places) == 1:
             _set(draft, each, places[0])
+
+
+def _fill_rate(draft: Draft) -> None:
+    """Set the only number of times from "twice a day" and "3 times daily"."""
+    inputs = [each for each in draft.open_inputs() if each.role is Role.NUMBER and "times" in each.words]
+    for place, token in enumerate(draft.tokens) if len(inputs) == 1 else ():
+        is_counted = place + 1 < len(draft.tokens) and draft.tokens[place + 1].word == "times"
+        times = _OFTEN.get(token.word) or (_number(draft, place) if is_counted else None)
+        if times is not None and draft.set(inputs[0], times, [place, *([place + 1] if is_counted else [])]):
+            return
 
 
 def fill_portions(draft: Draft, places: list[int]) -> list[int]:

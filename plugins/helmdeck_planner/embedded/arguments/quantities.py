@@ -27,6 +27,8 @@ _CHAINED_SECONDS: Final = re.compile(r"(?:(\d{1,3})h)?(\d{1,3})m(\d{1,2})s(?:ec)
 _MINUTES: Final = re.compile(r"(\d{1,2})m", re.IGNORECASE)
 _SECONDS: Final = re.compile(r"\d{1,2}s(?:ecs?)?", re.IGNORECASE)
 _DIGITS: Final = re.compile(r"-?\d{1,12}(?:\.\d{1,9})?")
+# Before the "a" of "three times a day".
+_OFTEN: Final = ("times", "once", "twice", "thrice")
 # "an hour longer"
 _LONGER: Final = ("longer", "shorter", "later", "earlier", "more")
 _HALF: Final = Fraction(1, 2)
@@ -112,7 +114,7 @@ def _number(draft: Draft, place: int) -> tuple[int | float | Fraction, int] | No
     found = counted(tokens, place)
     if found is None and draft.is_one_of(place, "articles") and token.word in NUMBER_WORDS:
         # "200 a night", "a second tab"
-        is_rate = place > 0 and tokens[place - 1].kind is Kind.NUMBER
+        is_rate = place > 0 and (tokens[place - 1].kind is Kind.NUMBER or tokens[place - 1].word in _OFTEN)
         is_whole = (
             place + 2 >= len(tokens)
             or not tokens[place + 2].is_word

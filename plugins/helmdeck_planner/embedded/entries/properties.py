@@ -155,6 +155,7 @@ _ISO_DATES: Final = re.compile(r"\byyyy-mm-dd\b(?![ t]*(?:hh|\d))|\biso.?8601 da
 _TWELVE_HOURS: Final = re.compile(r"\b12[- ]hour|\bhh?:mm [ap]m\b|\b\d{1,2}:\d{2} ?[ap]m\b", re.IGNORECASE)
 _SECONDS: Final = re.compile(r"\bhh:mm:ss\b", re.IGNORECASE)
 _NAME_OF: Final = re.compile(r"(?:the )?name of\b", re.IGNORECASE)
+_OLDER: Final = re.compile(r"\b(?:older|earlier|first)\b", re.IGNORECASE)
 _CLOCK: Final = re.compile(r"time|clock|\bIANA\b|\bUTC\b", re.IGNORECASE)
 _TWENTY_FOUR_HOURS: Final = re.compile(r"\b24[- ]hour|\bhh:mm\b|\b(?:0\d|1[3-9]|2[0-3]):[0-5]\d\b", re.IGNORECASE)
 # Patterns of hours and minutes with two digits, such as "^([01]\\d|2[0-3]):[0-5]\\d$".
@@ -206,7 +207,12 @@ def properties_of(entry: Entry) -> tuple[Property, ...]:
         found = [attrs.evolve(each, role=Role.NAME) if each.role in (Role.OWNER, Role.REPO) else each for each in found]
     if any("head" in each.words for each in found):
         # "base" is the source of a new branch, and the target of a pull request.
-        found = [attrs.evolve(each, side="target") if "base" in each.words else each for each in found]
+        found = [
+            attrs.evolve(each, side="source" if _OLDER.search(each.text) else "target")
+            if "base" in each.words
+            else each
+            for each in found
+        ]
     return tuple(found)
 
 

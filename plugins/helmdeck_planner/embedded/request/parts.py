@@ -354,7 +354,8 @@ def _split_compound(tokens: Sequence[Token], wording: Wording) -> tuple[Token, .
     if not tokens or not tokens[0].is_word or wording.verb(tokens[0].word):
         return tuple(tokens)
     first, hyphen, last = tokens[0].value.rpartition("-")
-    if not hyphen or not first.isalnum() or not wording.verb(last.lower()):
+    is_name = wording.is_of_catalog(first.lower()) and wording.is_of_catalog(last.lower())  # "cherry-pick"
+    if not hyphen or not first.isalnum() or not (is_name or wording.verb(last.lower())):
         return tuple(tokens)
     middle = tokens[0].start + len(first)
     pieces = ((tokens[0].start, middle, first), (middle + 1, tokens[0].end, last))
