@@ -14,6 +14,7 @@ from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, draf
 from helmdeck_planner.embedded.background import is_fact, requests_act, subject_of
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import is_gap
+from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property
 from helmdeck_planner.embedded.further import with_further
 from helmdeck_planner.embedded.pick import Pick, is_risky
@@ -43,12 +44,14 @@ def joined_act(run: Sequence[Part], sources: Sources, chosen: Chosen) -> Pick | 
     has_commands = sum(part.verb_place == 0 and not part.is_question for part in run) > 1
     for command in run:
         # "give it to Ada" is an act of its own.
-        if any(_acts_on(part, sources.wording) or requests_act(part) for part in run if part is not command):
+        if any(_acts_on(part, sources.wording) for part in run if part is not command):
             continue
         own = [command, *(part for part in run if part is not command)]
         joined = attrs.evolve(command, text=text, tokens=tuple(token for part in own for token in part.tokens))
         found = chosen(joined, sources)
         if not found or is_gap(found) or not found[0].is_complete or is_risky(found):
+            continue
+        if any(_names_other(part, found[0].profile, sources.wording) for part in run if part is not command):
             continue
         used = drafted(joined, found[0].profile, sources).used_places | {command.verb_place}
         if has_commands and any(token.is_value and place not in used for place, token in enumerate(joined.tokens)):
@@ -60,6 +63,15 @@ def joined_act(run: Sequence[Part], sources: Sources, chosen: Chosen) -> Pick | 
         ):
             picks.append(Pick(joined, found[0].profile, found))
     return max(picks, key=lambda pick: pick.probability or 0.0, default=None)
+
+
+def _names_other(part: Part, profile: Profile, wording: Wording) -> bool:
+    """Whether a part requests an act with a thing of the catalog that an entry has nothing to do with: "take a snapshot of web-1"."""
+    behind = part.tokens[part.verb_place + 1 : part.verb_place + 3]
+    things = [token for token in behind if token.is_word and not wording.is_filler(token.word)][:1]
+    return requests_act(part) and any(
+        wording.is_of_catalog(token.word) and stem(token.word) not in profile.text for token in things
+    )
 
 
 def _is_background(part: Part) -> bool:
