@@ -35,7 +35,7 @@ def is_hidden(path: Sequence[str]) -> bool:
         case ("catalog", _, _) | ("catalog", _, _, "headers" | "env" | "args", *_):
             return True
         case (("providers" | "guards"), _, "options", *names) | (("events" | "packs"), "options", _, *names):
-            return not names or any(map(speaks_of_secrets, names))
+            return not names or "headers" in names or any(map(speaks_of_secrets, names))
         case _:
             return False
 

@@ -81,6 +81,18 @@ def test_config_show_prints_no_secret(cli, configure, monkeypatch):
         assert "eu" in done.out
 
 
+def test_config_show_prints_no_secret_in_a_table_that_a_plugin_reads(cli, configure):
+    configure(
+        '[gateway]\nkey = "sk-gateway"\nmetrics_key = "env:METRICS_KEY"\nrequires_keys = true\n'
+        '[events.options.otel]\nheaders = {x-team = "sk-team"}\n'
+    )
+    for words in ((), ("--json",)):
+        done = cli("config", "show", *words)
+        assert done.code == 0
+        assert "sk-" not in done.out + done.err
+        assert "env:METRICS_KEY" in done.out
+
+
 def test_plain_secret_is_a_mistake_and_is_redacted(cli, configure):
     configure('[providers.mine]\nkind = "local"\napi_key = "sk-plain-secret"\n')
     for command in (["config", "show"], ["config", "check"], ["plan", "hello"]):

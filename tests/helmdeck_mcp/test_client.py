@@ -282,6 +282,27 @@ def test_a_server_that_cannot_be_started_costs_its_entries_only(deck_of, monkeyp
     assert len(recorder.of(CatalogSourceFailed)) >= 4
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--api-key", "Zq7Lr2Wm9Xc4Vb"),
+        ("--token=Zq7Lr2Wm9Xc4Vb",),
+        ("-e", "SHOP_TOKEN=Zq7Lr2Wm9Xc4Vb"),
+        ("--header", "Authorization: Bearer Zq7Lr2Wm9Xc4Vb"),
+        ("https://shop.example/sse?api_key=Zq7Lr2Wm9Xc4Vb&x=1",),
+        ("postgresql://shop:Zq7Lr2Wm9Xc4Vb@db/shop",),
+    ],
+    ids=lambda args: args[0],
+)
+def test_a_secret_in_an_argument_is_not_shown_when_the_server_prints_its_arguments(deck_of, args):
+    server = program("import sys; raise SystemExit(' '.join(['cannot start:', *sys.argv[1:]]))")
+    deck = deck_of(shop={**server, "args": [*server["args"], *args]})
+    assert ids(deck) == []
+    [(_, _, problem)] = deck.open_sources["mcp"].status()
+    assert "cannot start:" in problem
+    assert "Zq7Lr2Wm9Xc4Vb" not in problem
+
+
 def changes_of():
     """A plugin whose source ``mcp`` also puts every changed catalog into a queue."""
     changes = queue.Queue()

@@ -7,9 +7,21 @@ from typing import Any
 
 import attrs
 
-from helmdeck_core import NOT_SHOWN, Config, LoadedConfig, SecretRef, dotted, is_hidden, shown_url
+from helmdeck_core import (
+    NOT_SHOWN,
+    Config,
+    LoadedConfig,
+    SecretRef,
+    dotted,
+    is_hidden,
+    shown_url,
+    speaks_of_secrets,
+)
 
 KeyPath = tuple[str, ...]
+
+_PLUGIN_TABLES = ("gateway", "cache", "chains")
+"""Tables that a plugin reads, and that may contain a key where a reference to it belongs."""
 
 
 @attrs.frozen
@@ -78,6 +90,8 @@ def _redacted(value: Any, path: KeyPath) -> Any:
         return [_redacted(each, path) for each in value]
     if isinstance(value, (bool, int, float)) or value is None:
         return value
+    if path[0] in _PLUGIN_TABLES and speaks_of_secrets(path[-1]) and not str(value).startswith(("env:", "file:")):
+        return NOT_SHOWN
     is_url = path[-1] in ("base_url", "url") or "://" in str(value)
     return shown_url(str(value)) if is_url else str(value)
 

@@ -10,7 +10,18 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from helmdeck_core import EMPTY, ConfigError, Mistake, SecretRef, above_zero, read_options, secret_in, shown_url
+from helmdeck_core import (
+    EMPTY,
+    ConfigError,
+    Mistake,
+    SecretRef,
+    above_zero,
+    read_options,
+    secret_in,
+    shown_url,
+    speaks_of_secrets,
+    url_secrets,
+)
 
 NAME = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*", re.ASCII)
 """Names of servers. They have no double underscore, which separates them from the names of tools."""
@@ -156,6 +167,8 @@ def missing_secrets(server: ServerOptions) -> Iterator[str]:
             yield f"{table}.{exc}"
 
 
+_NAMED_VALUE = re.compile(r"([\w.-]+)(?:=|: ?)((?:(?:Bearer|Basic|Token) )?[^\s&]{8,})", re.IGNORECASE)
+"""As in ``--token=VALUE``, ``TOKEN=VALUE``, ``Authorization: Bearer VALUE`` and ``?key=VALUE``."""
 _PLACEHOLDER = re.compile(r"\$\{(?:env:)?(\w+)(?::-?[^}]*)?\}")
 
 
@@ -171,13 +184,20 @@ def literal_references(server: ServerOptions) -> Iterator[str]:
 
 
 def secrets_of(server: ServerOptions) -> Iterable[str]:
-    """Return every value that must not be shown: headers, variables, and the secrets that they refer to."""
+    """Return every value that must not be shown: headers, variables, the secrets that they refer to, and secrets in arguments."""
     for value in (*server.env.values(), *server.headers.values()):
         reference = _REFERENCE.fullmatch(value)
         if reference is not None:
             yield _read(reference) or ""
         elif len(value) >= 8:
             yield value
+    before = ""
+    for each in server.args:
+        yield from (value for name, value in _NAMED_VALUE.findall(each) if speaks_of_secrets(name))
+        if before.startswith("-") and speaks_of_secrets(before) and not each.startswith("-") and len(each) >= 8:
+            yield each
+        yield from url_secrets(each)
+        before = each if "=" not in each else ""
 
 
 def _read(reference: re.Match[str]) -> str | None:
