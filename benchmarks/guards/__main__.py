@@ -24,8 +24,8 @@ def halves() -> dict[str, Counts]:
     services = GuardServices(secret_patterns=contributions.values_of(SecretPattern))
     specs = {each.name: each for each in contributions.values_of(GuardSpec)}
     guards: list[tuple[Guard, Callable[[str], str]]] = [
-        (specs["personal_data"].open(specs["personal_data"].options(), services), str),
         (specs["secrets"].open(specs["secrets"].options(), services), lambda _: "secret"),
+        (specs["personal_data"].open(specs["personal_data"].options(), services), str),
     ]
     texts = labelled()
     return {"tuning": measure(texts[::2], guards), "held out": measure(texts[1::2], guards)}

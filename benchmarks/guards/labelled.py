@@ -10,6 +10,7 @@ from pathlib import Path
 import attrs
 
 from helmdeck_core import Guard
+from helmdeck_guards.plain_text import PlainText, is_json_document
 
 _MARK = re.compile(r"\{\{(\w+)\|(.*?)\}\}")
 KINDS = ("email", "iban", "card", "phone", "secret")
@@ -33,7 +34,7 @@ def labelled() -> Sequence[Labelled]:
 
 
 def _read(line: str) -> Labelled:
-    if line.startswith("-----BEGIN PRIVATE"):
+    if line.startswith("-----BEGIN") and "PRIVATE KEY" in line:
         return Labelled(line, (("secret", 0, len(line)),))
     parts, spans, end, at = list[str](), list[tuple[str, int, int]](), 0, 0
     for match in _MARK.finditer(line):
@@ -63,14 +64,17 @@ class Counts:
 def measure(texts: Iterable[Labelled], guards: Sequence[tuple[Guard, Callable[[str], str]]]) -> Counts:
     """Compare findings with marks. A finding is right if it has the kind of a mark and covers it.
 
-    :param guards: guards with the function that names the kind of a finding.
+    :param guards: guards in their order, with the function that names the kind of a finding.
     """
     counts = Counts()
     for each in texts:
         found = set[tuple[str, int, int]]()
+        text = PlainText(each.text, is_json=is_json_document(each.text))
         for guard, kind_of in guards:
             assert guard.find is not None
-            found |= {(kind_of(finding.kind), finding.start, finding.stop) for finding in guard.find(each.text)}
+            spans = [(kind_of(one.kind), *text.span(one.start, one.stop)) for one in guard.find(text.plain)]
+            # What a guard found is a placeholder when the next one searches.
+            found |= {(kind, a, b) for kind, a, b in spans if all(b <= start or stop <= a for _, start, stop in found)}
         for kind, start, stop in each.spans:
             covering = {
                 (k, a, b) for k, a, b in found if k == kind and a <= start and b >= stop and b - a <= stop - start + 2

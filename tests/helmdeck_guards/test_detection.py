@@ -27,7 +27,7 @@ def detectors():
     contributions = make_deck().runtime.contributions
     services = GuardServices(secret_patterns=contributions.values_of(SecretPattern))
     specs = {each.name: each for each in contributions.values_of(GuardSpec)}
-    kinds = {"personal_data": str, "secrets": lambda _: "secret"}
+    kinds = {"secrets": lambda _: "secret", "personal_data": str}
     return [(specs[name].open(specs[name].options(), services), kind_of) for name, kind_of in kinds.items()]
 
 

@@ -30,7 +30,12 @@ class PersonalDataOptions:
 # A mark before the first letter belongs to the name only if a letter precedes it: O'Hara@, but 'jane@ in quotation marks.
 _LOCAL_PART: Final = r"(?<!\w)(?<!\w[.+%'-])\w[\w.+%'-]{0,63}"
 _LOCAL: Final = re.compile(rf"{_LOCAL_PART}$")
-_DOMAIN: Final = re.compile(r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.)+([^\W\d_]{2,24})(?!-?[^\W_]|@)")
+_JOINED: Final = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+"""Letters of scripts that write the following word or particle without a space: Thai, Japanese, Chinese, Korean."""
+_DOMAIN: Final = re.compile(
+    rf"(?:[^\W_](?:[\w-]{{0,61}}[^\W_])?\.)+(?:([A-Za-z]{{2,24}})(?=[{_JOINED}])|([^\W\d_]{{2,24}})(?!-?[^\W_]|@))"
+)
+_LATIN_LOCAL: Final = re.compile(rf"(?<=[{_JOINED}])[A-Za-z][A-Za-z0-9.+%'_-]+$")
 _NOT_DOMAINS: Final = frozenset(("png", "jpg", "jpeg", "gif", "svg", "webp"))
 """Endings of file names such as ``icon@2x.png``."""
 _EMAIL_END: Final = re.compile(rf"{_LOCAL_PART}(?:@[\w.-]{{0,255}})?$")
@@ -43,8 +48,8 @@ def emails(text: str) -> Iterator[Span]:
     while at >= 0:
         local = _LOCAL.search(text[max(0, at - _MAX_LOCAL - 1) : at])
         domain = _DOMAIN.match(text, at + 1, at + 256)
-        if local and domain and domain[1].lower() not in _NOT_DOMAINS and local[0] != "git":
-            start = at - len(local[0])
+        if local and domain and domain[domain.lastindex or 0].lower() not in _NOT_DOMAINS and local[0] != "git":
+            start = at - len((_LATIN_LOCAL.search(local[0]) or local)[0])
             if not _is_userinfo(text, start):
                 yield start, domain.end()
         at = text.find("@", at + 1)

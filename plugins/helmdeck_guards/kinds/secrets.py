@@ -10,6 +10,7 @@ from typing import Final
 import attrs
 
 from helmdeck_core import Guard, GuardFinding, GuardServices, GuardSpec
+from helmdeck_guards.plain_text import PlainText
 
 
 @attrs.frozen(kw_only=True)
@@ -29,21 +30,39 @@ _FORMATS: Final = (
     ("xapp-", r"[A-Za-z0-9-]{20,250}"), ("AIza", r"[\w-]{35}"), ("ya29.", r"[\w-]{20,512}"), ("GOCSPX-", r"[\w-]{20,64}"),
     ("npm_", r"[A-Za-z0-9]{36}"), ("pypi-", r"[\w-]{40,255}"), ("SG.", r"[\w-]{16,64}\.[\w-]{16,64}"), ("SK", r"[0-9a-f]{32}"),
     ("dop_v1_", r"[0-9a-f]{64}"), ("eyJ", r"[\w-]{10,2048}\.[\w-]{10,4096}\.[\w-]{10,1024}"),
-    ("whsec_", r"[A-Za-z0-9+/=]{20,100}"), ("dckr_pat_", r"[\w-]{20,64}"),
+    ("whsec_", r"[A-Za-z0-9+/=]{20,100}"), ("dckr_pat_", r"[\w-]{20,64}"), ("pplx-", r"[A-Za-z0-9]{40,64}"),
+    ("csk-", r"[a-z0-9]{40,64}"), ("tgp_v1_", r"[\w-]{40,64}"), ("tvly-", r"[\w-]{28,64}"), ("lin_api_", r"[A-Za-z0-9]{40}"),
+    ("ntn_", r"[A-Za-z0-9]{40,64}"), ("glsa_", r"[A-Za-z0-9]{32}_[0-9a-f]{8}"), ("hvs.", r"[\w-]{24,256}"), ("dapi", r"[0-9a-f]{32}"),
+    ("shpat_", r"[0-9a-f]{32}"), ("figd_", r"[\w-]{40,64}"), ("AGE-SECRET-KEY-1", r"[0-9A-Z]{58}"),
+    ("hooks.slack.com/services/", r"T[A-Z0-9]{6,16}/B[A-Z0-9]{6,16}/[A-Za-z0-9]{20,32}"),
+    ("discord.com/api/webhooks/", r"[0-9]{16,20}/[\w-]{60,80}"),
 )  # fmt: skip
 """Formats of keys and tokens by prefix, besides those that plugins contribute for redaction."""
+_ATTRIBUTE: Final = re.compile(r"(?:[^\W\d]\w*\.)+(?:[^\W\d_]+|[^\W\d]*_\w*)")
+_PLACEHOLDER: Final = re.compile(
+    r"(?i)\$[a-z({].*|%[sd(].*|.*[\[{].*[\]}].*|[*x.]+|pass|password|passwd|pwd|secret|pw|token|key"
+)
+"""Placeholders for the password of a URL in documentation and in templates."""
 _PRIVATE_KEY: Final = re.compile(
     r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----.{0,8192}?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
     re.DOTALL,
 )
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>]{0,128}:([^\s/@\"'<>]{3,256})@(?=\w)")
-_NAMES: Final = (
+_JOINED: Final = "\u3001\u3002\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+"""Letters and marks of Japanese, Chinese and Korean, which stand beside a value without a space."""
+# Detectors read look-alikes of Latin letters as these, so the words have them, too.
+_NAMES: Final = PlainText(
     r"(?i:(?:api[ _-]?key|secret(?:[ _-]?key)?|access[ _-]?(?:token|key)|auth[ _-]?token|authorization|"
-    r"token|password|passwd|passwort|kennwort|pwd|mot de passe|contraseña|clave))"
-)
-_BEFORE_VALUE: Final = r"[\"']?(?: is| ist| est| es)?\s{0,3}[:=]?\s{0,3}[\"'`]?(?:(?i:bearer|basic|token)\s{1,3})?"
-_SETTING: Final = re.compile(_NAMES + _BEFORE_VALUE + r"(?<=[\s:=\"'`])([^\s\"'`,;<>{}()\[\]]{8,256})")
-_SETTING_END: Final = re.compile(_NAMES + _BEFORE_VALUE + r"[^\s\"'`,;<>{}()\[\]]{0,256}$")
+    r"token|password|passwd|passwort|kennwort|pwd|mot de passe|contraseña|clave|senha|palavra-passe|wachtwoord|hasło|heslo|lösenord|"
+    r"şifre|parola|пароль|密码|密碼|パスワード|비밀번호|पासवर्ड|كلمة (?:المرور|السر)|"
+    r"[?&](?:x-(?:amz|goog)-(?:signature|security-token)|sig|signature)(?==)))"
+).plain
+_BEFORE_VALUE: Final = r"[\"']?(?: is| ist| est| es| è| é| to|是|为|為|は|는|은)?\s{0,3}[:=]?\s{0,3}[\"'`]?(?:(?i:bearer|basic|token)\s{1,3})?"
+_VALUE: Final = rf"(?:(?!&[\w.-]{{1,64}}=)[^\s\"'`,;<>{{}}()\[\]{_JOINED}])"
+_SETTING: Final = re.compile(rf"{_NAMES}{_BEFORE_VALUE}(?<=[\s:=\"'`{_JOINED}])({_VALUE}{{8,256}})")
+_SETTING_END: Final = re.compile(rf"{_NAMES}{_BEFORE_VALUE}{_VALUE}{{0,256}}$")
+_MAX_SETTING: Final = 400
+"""Characters of the name and the value of a setting at most."""
 _URL_END: Final = re.compile(r"[a-z][a-z0-9+.-]{1,20}:(?:/(?:/[^\s/]{0,384})?)?$")
 _PRIVATE_END: Final = re.compile(
     r"-----BEGIN [A-Z ]{0,40}(?:PRIVATE KEY.{0,8192})?$|-{1,5}(?:B|BE|BEG|BEGI|BEGIN)?$", re.DOTALL
@@ -53,7 +72,12 @@ _ESCAPE: Final = r"(?<=\\[bfnrt])"
 """After the escape of a line break or the like, which the text has as two characters, as in source code and in JSON inside JSON."""
 _START: Final = rf"(?:(?<![A-Za-z0-9])|{_ESCAPE})"
 _LITERAL: Final = re.compile(r"(?:\\b)?([A-Za-z0-9]+)(\[[_-]{2}\](?![?*{]))?")
-_CUES: Final = ("key", "token", "authori", "secret", "passw", "kennwort", "pwd", "mot de passe", "contrase", "clave")
+_CUES: Final = tuple(
+    PlainText(
+        "key token authori secret passw kennwort pwd passe contrase clave senha palavra-passe wachtwoord hasło heslo lösenord şifre "
+        "parola пароль 密码 密碼 パスワード 비밀번호 पासवर्ड كلمة sig= signature="
+    ).plain.split()
+)
 """Parts of the names of settings that hold secrets; a text without any is not searched for settings."""
 _QUANTIFIED: Final = re.compile(r"[?*{]")
 _MAX_TOKEN: Final = 8_192
@@ -71,7 +95,8 @@ def _is_random(text: str) -> bool:
 
 def _is_password(text: str) -> bool:
     """Whether the value of a setting is a password, and not a word, a name or a reference."""
-    if text.startswith(("$", "%", "env:", "file:", "http", "os.", "process.", "***")) or "redacted" in text.lower():
+    lower = text.lower()
+    if lower.startswith(("$", "%", "env:", "file:", "http", "os.", "process.", "***", "your")) or "redacted" in lower:
         return False
     text = text.rstrip(".!?:")
     kinds = sum(any(test(char) for char in text) for test in (str.islower, str.isupper, str.isdigit))
@@ -81,6 +106,15 @@ def _is_password(text: str) -> bool:
         or (kinds == 2 and any(c.isdigit() for c in text))
         or (marks >= 1 and kinds >= 1 and any(c.isdigit() for c in text))
     )
+
+
+def _is_code(text: str, start: int, stop: int) -> bool:
+    """Whether the value of a setting is an expression of a program: a call, an index, or the attribute of an object."""
+    value = text[start:stop]
+    if text[start - 1] in "\"'`" or _is_random(value):
+        return False
+    is_called = text[stop : stop + 1] in ("(", "[") and ("_" in value or "." in value)
+    return is_called or _ATTRIBUTE.fullmatch(value) is not None
 
 
 def _after_escapes(pattern: str) -> str:
@@ -135,9 +169,15 @@ def finder(
         if "-----BEGIN" in text:
             spans += [("private_key", *match.span()) for match in _PRIVATE_KEY.finditer(text)]
         if "://" in text:
-            spans += [("password", *match.span(1)) for match in _URL.finditer(text)]
+            spans += [
+                ("password", *each.span(1)) for each in _URL.finditer(text) if not _PLACEHOLDER.fullmatch(each[1])
+            ]
         if options.settings and _has_cue(text):
-            spans += [("password", *match.span(1)) for match in _SETTING.finditer(text) if _is_password(match[1])]
+            spans += [
+                ("password", *each.span(1))
+                for each in _SETTING.finditer(text)
+                if _is_password(each[1]) and not _is_code(text, *each.span(1))
+            ]
         return [GuardFinding(*span) for span in spans]
 
     def held_from(text: str) -> int:
@@ -151,7 +191,7 @@ def finder(
         if "-----" in text or text.endswith("-"):
             match = _PRIVATE_END.search(text)
             held = min(held, match.start()) if match else held
-        if options.settings and _has_cue(text) and (match := _SETTING_END.search(text)):
+        if options.settings and _has_cue(text) and (match := _SETTING_END.search(text, max(0, size - _MAX_SETTING))):
             held = min(held, match.start())
         return held
 
