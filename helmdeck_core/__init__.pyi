@@ -262,6 +262,7 @@ from helmdeck_core.domain.web import ScreenTable as ScreenTable
 from helmdeck_core.domain.weights import Weight as Weight
 from helmdeck_core.encoding import BYTE_ORDER_MARK as BYTE_ORDER_MARK
 from helmdeck_core.encoding import non_finite_number as non_finite_number
+from helmdeck_core.encoding import plain_type as plain_type
 from helmdeck_core.encoding import undecodable_byte as undecodable_byte
 from helmdeck_core.encoding import undecodable_text as undecodable_text
 from helmdeck_core.encoding import without_byte_order_mark as without_byte_order_mark

@@ -65,6 +65,24 @@ def _surrogate_problem(text: str, place: str) -> str:
     return ""
 
 
+def plain_type(value: Any) -> Any:
+    """Return a mapping, or a value of a subclass of a plain type, as the plain type. An ``enc_hook`` of msgspec.
+
+    >>> from types import MappingProxyType
+    >>> from helmdeck_core import plain_type
+    >>> plain_type(MappingProxyType({"a": 1}))
+    {'a': 1}
+
+    :raises TypeError: it is of another type.
+    """
+    if isinstance(value, Mapping):
+        return dict(value)
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    raise TypeError(f"it contains a value of type {type(value).__name__}")
+
+
 def non_finite_number(value: Any, place: str = "$") -> str:
     """Return the place of the first NaN or infinity in plain data; empty without one. JSON encoders write ``null`` for them.
 

@@ -103,13 +103,13 @@ def _finite(data: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    return (
-        dict(value)
-        if isinstance(value, Mapping)
-        else list(value)
-        if isinstance(value, (tuple, frozenset))
-        else str(value)
-    )
+    """Return a value of another type as what encoders of JSON make of it, such as an object for a dataclass; else its string."""
+    import msgspec
+
+    def other(each: Any) -> Any:
+        return dict(each) if isinstance(each, Mapping) else str(each)
+
+    return _finite(msgspec.to_builtins(value, str_keys=True, enc_hook=other))
 
 
 def width_of(text: str) -> int:

@@ -14,16 +14,22 @@ LIMIT_S: Final = 15.0
 """Seconds for the import of a plugin, and for each of its hooks."""
 
 
+MAX_MESSAGE_CHARS: Final = 4_000
+"""Characters of the message of an exception; some contain a whole response or file."""
+
+
 class PluginWarning(UserWarning):
     """An installed plugin or a plugin file cannot be used; everything else works without it."""
 
 
 def describe_error(exc: BaseException) -> str:
-    """Return type and message of an exception, also of one whose ``str`` fails."""
+    """Return type and message of an exception, also of one whose ``str`` fails; a long message is shortened."""
     try:
         message = str(exc)
     except Exception:
         message = "its message cannot be read"
+    if len(message) > MAX_MESSAGE_CHARS:
+        message = f"{message[:MAX_MESSAGE_CHARS]}… ({len(message):,} characters)"
     return f"{type(exc).__name__}: {message}" if message else type(exc).__name__
 
 

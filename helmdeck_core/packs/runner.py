@@ -28,7 +28,7 @@ from helmdeck_core.domain.plans import PIPELINE_RUN
 from helmdeck_core.domain.questions import Answer, Question
 from helmdeck_core.domain.recovery_actions import NO_LIMITS, CallLimits, check_limits
 from helmdeck_core.domain.runs import COSTS, RunEngineSpec, RunProgram
-from helmdeck_core.encoding import non_finite_number, undecodable_text
+from helmdeck_core.encoding import non_finite_number, plain_type, undecodable_text
 from helmdeck_core.errors import HelmdeckError, PackError, PackErrorCode, Usage
 from helmdeck_core.hooks.calls import attributed
 from helmdeck_core.hooks.foreign_code import describe_error
@@ -237,7 +237,7 @@ def _json_size(name: str, wire: Mapping[str, Any]) -> int:
     """The size of plain data as JSON, in bytes. Encoding checks everything in a fraction of the time of a walk in Python."""
     try:
         encoded = _ENCODER.encode(wire)
-        detail = non_finite_number(msgspec.to_builtins(wire, enc_hook=_plain)) if b"null" in encoded else ""
+        detail = non_finite_number(msgspec.to_builtins(wire, enc_hook=plain_type)) if b"null" in encoded else ""
         if not detail:
             return len(encoded)
     except RecursionError:  # its traceback has a thousand frames
@@ -249,17 +249,7 @@ def _json_size(name: str, wire: Mapping[str, Any]) -> int:
     raise PackError(name, PackErrorCode.INVALID_OUTPUT, detail)
 
 
-def _plain(value: Any) -> Any:
-    """Mappings, and subclasses of plain types, which the encoder does not know, as the plain type."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    for kind in (str, int, float):
-        if isinstance(value, kind):
-            return kind(value)
-    raise TypeError(f"it contains a value of type {type(value).__name__}")
-
-
-_ENCODER = msgspec.json.Encoder(enc_hook=_plain)
+_ENCODER = msgspec.json.Encoder(enc_hook=plain_type)
 
 
 def _handler_error(pack: str, exc: BaseException, start_s: float) -> PackError:

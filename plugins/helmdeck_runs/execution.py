@@ -23,6 +23,7 @@ from helmdeck_core import (
     Usage,
     did_you_mean,
     non_finite_number,
+    plain_type,
     undecodable_text,
 )
 from helmdeck_runs.runs import NO_LIMITS, PackOutcome, Run, RunSteps
@@ -69,8 +70,10 @@ def as_json(value: Any) -> Any:
 
     :raises ValueError: it contains NaN or an infinity, which would be stored as ``null``.
     """
-    encoded = msgspec.json.encode(value)
-    if b"null" in encoded and (problem := non_finite_number(msgspec.to_builtins(value, str_keys=True))):
+    encoded = msgspec.json.encode(value, enc_hook=plain_type)
+    if b"null" in encoded and (
+        problem := non_finite_number(msgspec.to_builtins(value, str_keys=True, enc_hook=plain_type))
+    ):
         raise ValueError(problem)
     return msgspec.json.decode(encoded)
 

@@ -3,6 +3,9 @@
 import asyncio
 import json
 import math
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
 
 import pytest
 
@@ -11,6 +14,21 @@ from helmdeck_core.cli import ExitCode, error_message, inline_json, printing
 from helmdeck_core.cli.exit_codes import BY_CAUSE
 from helmdeck_core.errors import PluginError
 from tests.cli_support import Cli, leave_the_machine
+
+
+class Kind(Enum):
+    """A choice in the output of a pack."""
+
+    TEA = "tea"
+
+
+@dataclass
+class Size:
+    """A value in the output of a pack."""
+
+    a: int
+    b: float
+
 
 PLUGIN = r"""
 import sys
@@ -181,6 +199,20 @@ def test_nan_and_infinity_become_null_in_json():
     wanted = {"a": None, "b": [None, {"c": [None, 1.5]}], "d": [None], "null": 1}
     for text in (printing.as_json(data), inline_json(data)):
         assert json.loads(text, parse_constant=pytest.fail) == wanted
+
+
+def test_values_of_other_types_are_printed_as_encoders_of_json_write_them():
+    values = {
+        "at": date(2026, 1, 2),
+        "kind": Kind.TEA,
+        "size": Size(1, math.nan),
+        "some": {2},
+        "raw": b"ab",
+        "x": OSError("no"),
+    }
+    wanted = {"at": "2026-01-02", "kind": "tea", "size": {"a": 1, "b": None}, "some": [2], "raw": "YWI=", "x": "no"}
+    for text in (printing.as_json(values), inline_json(values)):
+        assert json.loads(text) == wanted
 
 
 def test_pack_output_with_nan_is_an_error_that_names_its_place(cli, plugin):

@@ -182,6 +182,12 @@ def test_a_crash_in_a_handler_is_a_typed_failure_with_its_cause(fails, handler, 
     assert failed.__cause__ is not None
 
 
+def test_a_long_message_of_a_crash_is_shortened(fails):
+    failed = fails(raising(lambda: ValueError("m" * 1_000_000)))
+    assert failed.detail.startswith("ValueError: mmm") and failed.detail.endswith("… (1,000,000 characters)")
+    assert len(failed.detail) < 5_000
+
+
 def test_an_output_that_cannot_be_read_is_no_output(fails):
     failed = fails(returning(Sneaky()), output_schema={"type": "object"})
     assert failed.code is PackErrorCode.INVALID_OUTPUT and "KeyError" in failed.detail

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from types import MappingProxyType
 
 import pytest
 
@@ -45,6 +46,36 @@ def test_infinity_in_the_output_of_a_step_is_a_failure_of_the_step():
     problem = r"invalid_output: \$\.value\[1\]: inf is not a number of JSON"
     with deck_of({"p": ENDLESS}, pack_of("test.endless", endless)) as deck, pytest.raises(PackError, match=problem):
         deck.run("p", {})
+
+
+class Word(str):
+    """A string of a library."""
+
+    __slots__ = ()
+
+
+class Share(float):
+    """A number of a library."""
+
+    __slots__ = ()
+
+
+def test_mappings_and_subclasses_of_plain_types_in_the_output_of_a_step_are_plain_in_the_next_one():
+    async def make(*_):
+        return {"value": MappingProxyType({"word": Word("tea"), "share": Share(0.5), "none": None})}
+
+    async def name_types(_, arguments):
+        return {"types": {name: type(each).__name__ for name, each in arguments["x"].items()}}
+
+    steps = [
+        {"id": "s", "pack": "test.make", "with": {}},
+        {"id": "t", "pack": "test.types", "with": {"x": "{{steps.s.value}}"}},
+    ]
+    with deck_of(
+        {"p": {"steps": steps}}, pack_of("test.make", make), pack_of("test.types", name_types, {"x": {}})
+    ) as deck:
+        outputs = deck.run("p", {})["outputs"]
+    assert outputs["t"] == {"types": {"word": "str", "share": "float", "none": "NoneType"}}
 
 
 @pytest.mark.parametrize(
