@@ -138,6 +138,24 @@ def test_reasoning_that_a_provider_wants_back_returns_with_the_tool_result(gatew
     assert turn["content"][0] == {"type": "thinking", "thinking": "Look it up.", "signature": "c2ln"}
 
 
+def test_phases_of_a_conversation_that_began_elsewhere_reach_the_provider(gateway, servers):
+    server = servers["openai-responses"]
+    server.answer = ScriptedAnswer(text="hello")
+    server.requests.clear()
+    turns = [
+        {"role": "assistant", "phase": "commentary", "content": "I look. "},
+        {"role": "assistant", "phase": "final_answer", "content": [{"type": "output_text", "text": "Done."}]},
+    ]
+    body = {
+        "model": "to-openai-responses/m",
+        "input": [{"role": "user", "content": "hi"}, *turns, {"role": "user", "content": "and?"}],
+    }
+    answer = gateway.send("/v1/responses", body)
+    assert (answer.status, answer.headers.get("x-helmdeck-dropped")) == (200, None)
+    sent = [(item.get("phase"), item["content"]) for item in server.requests[0].body["input"]]
+    assert sent == [(None, "hi"), ("commentary", "I look. "), ("final_answer", "Done."), (None, "and?")]
+
+
 @pytest.mark.parametrize(
     ("name", "family", "fields", "sent", "dropped"),
     [

@@ -367,6 +367,40 @@ def test_encrypted_reasoning_is_sent_back_in_its_position():
     assert "xyz" not in repr(found)
 
 
+def phased(text, phase):
+    return {**MESSAGE, "id": f"m {phase}", "phase": phase, "content": [{"type": "output_text", "text": text}]}
+
+
+@pytest.mark.parametrize(
+    ("items", "edited", "texts"),
+    [
+        ([phased("Done.", "final_answer")], None, [("Done.", "final_answer")]),
+        (
+            [phased("I look. ", "commentary"), CALL, phased("Done.", "final_answer")],
+            None,
+            [("I look. ", "commentary"), ("Done.", "final_answer")],
+        ),
+        (
+            [phased("I look. ", "commentary"), phased("Done.", "final_answer")],
+            "I look, and it is done.",
+            [("I look, and it is done.", "final_answer")],
+        ),
+        ([MESSAGE], None, [("Grüße an", None)]),
+    ],
+    ids=["one", "two", "edited", "none"],
+)
+def test_phases_of_texts_are_sent_back(items, edited, texts):
+    from helmdeck_providers.wire_formats.openai_responses.request import Options, render
+
+    found = read(whole(*items))
+    turn = Message(Role.ASSISTANT, (TextPart(edited or found.text),), found.tool_calls, opaque=found.opaque)
+    sent = json.loads(render(ChatRequest(model="r/m", messages=(turn,)), Options()).body)["input"]
+    assert [(each["content"], each.get("phase")) for each in sent if each.get("role")] == texts
+    assert [each.get("type", "text") for each in sent] == [
+        "function_call" if item is CALL else "text" for item in (items if edited is None else items[:1])
+    ]
+
+
 def test_continuation_is_rejected_before_sending(chat_server):
     request = ChatRequest(
         model="openai-responses/m", messages=(Message(Role.ASSISTANT, (TextPart("so"),)),), continues=True

@@ -51,7 +51,7 @@ _READ = frozenset(
 
 _ITEM: Final = frozenset(("type", "id", "status"))
 _FIELDS: Final = {
-    "message": ("role", "content"),
+    "message": ("role", "content", "phase"),
     "function_call": ("call_id", "name", "arguments", "namespace"),
     "custom_tool_call": ("call_id", "name", "input", "namespace"),
     "local_shell_call": ("call_id", "action", "namespace"),
@@ -208,7 +208,9 @@ class _Items:
             if self._calls:
                 self._end_turn()
             self._parts += parts
-            self._foreign.append({**item, "type": "message"})
+            chars = sum(len(part.text) for part in parts if isinstance(part, TextPart))
+            phase = field(item, "phase", str, where) or ""
+            self._foreign.append({"type": "message", "phase": phase, "chars": chars})
             return
         self._end_turn()
         self._messages.append(Message(role, parts))
@@ -225,7 +227,7 @@ class _Items:
     def _end_turn(self) -> None:
         if self._parts or self._calls:
             opaque = self._opaque_of([*(call.id for call in self._calls), *self._own]) or EMPTY
-            if not opaque and any(item.get("type") == "reasoning" for item in self._foreign):
+            if not opaque and any(item.get("type") == "reasoning" or item.get("phase") for item in self._foreign):
                 opaque = {"output": self._foreign}
             self._messages.append(Message(Role.ASSISTANT, tuple(self._parts), tuple(self._calls), opaque=opaque))
         self._forget()

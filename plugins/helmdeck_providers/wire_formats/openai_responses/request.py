@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -23,7 +24,7 @@ from helmdeck_core import (
     above_zero,
     non_empty,
 )
-from helmdeck_providers.http.bodies import rows
+from helmdeck_providers.http.bodies import count, rows
 from helmdeck_providers.http.media_turns import media_in_user_turns
 from helmdeck_providers.http.rendering import (
     Rendered,
@@ -148,19 +149,37 @@ def _items(message: Message) -> Iterator[dict[str, Any]]:
     if message.role is Role.TOOL:
         yield {"type": "function_call_output", "call_id": message.tool_call_id or "", "output": _result(message)}
         return
-    content = [{"role": message.role.value, "content": _content(message)}] if message.parts else []
+    returned = rows(message.opaque.get("output"))
+    texts = _texts(message, [item for item in returned if item.get("type") == "message"])
     calls = {call.id: _call(call) for call in message.tool_calls}
     # Returned items keep their original order; text and calls that are not listed among them follow.
-    for item in rows(message.opaque.get("output")):
+    for item in returned:
         if item.get("type") == "message":
-            yield from content
-            content = []
+            yield from texts[:1]
+            texts = texts[1:]
         elif item.get("type") == "function_call":
             yield from filter(None, [calls.pop(str(item.get("call_id")), None)])
         else:
             yield item
-    yield from content
+    yield from texts
     yield from calls.values()
+
+
+def _texts(message: Message, returned: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the texts of a turn, with the phases that the model gave them; one text where it was edited since."""
+    if not message.parts:
+        return []
+    phases = [str(item["phase"]) for item in returned if item.get("phase")]
+    sizes = [count(item, "chars") for item in returned]
+    is_unchanged = all(sizes) and sum(sizes) == len(message.text) and len(message.texts) == len(message.parts)
+    if len(set(phases)) > 1 and is_unchanged:
+        ends = itertools.accumulate(sizes)
+        texts = [message.text[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+        return [
+            {"role": message.role.value, "content": text, **({"phase": item["phase"]} if item.get("phase") else {})}
+            for text, item in zip(texts, returned, strict=True)
+        ]
+    return [{"role": message.role.value, "content": _content(message), **({"phase": phases[-1]} if phases else {})}]
 
 
 def _call(call: ToolCall) -> dict[str, Any]:

@@ -224,9 +224,7 @@ class ResponsesAnswer(ResponseReader):
             text = "".join(string(part.get("text")) for part in parts)
             yield from self._add(item, undelivered("".join(item.chunks), text))
         elif kind == "message":
-            content = data.get("content")
-            parts = [{"type": "text", "text": content}] if isinstance(content, str) else rows(content)
-            text = "".join(string(part.get("text")) for part in parts if part.get("type") in ("output_text", "text"))
+            parts, text = rows(data.get("content")), _text_of(data)
             for part in parts:
                 if part.get("type") not in ("output_text", "text", "refusal"):
                     self._note_unread(part.get("type"))
@@ -295,11 +293,10 @@ class ResponsesAnswer(ResponseReader):
         )
 
     def opaque(self) -> Mapping[str, Any]:
-        """Encrypted reasoning to send back, and its position among text and calls."""
+        """Encrypted reasoning and the phases of texts to send back, and their position among text and calls."""
         items = [_returned(item.data) for item in self._order]
-        return (
-            {"output": [item for item in items if item]} if any(item.get("encrypted_content") for item in items) else {}
-        )
+        is_needed = any(item.get("encrypted_content") or item.get("phase") for item in items)
+        return {"output": [item for item in items if item]} if is_needed else {}
 
     def has_truncated_call(self) -> bool:
         """Unknown: a custom tool accepts any string."""
@@ -313,8 +310,19 @@ def path_of_pending(body: object) -> str:
     return f"/responses/{quote(string(response.get('id')), safe='')}" if pending and response.get("id") else ""
 
 
+def _text_of(item: Mapping[str, Any]) -> str:
+    """Return the text of a message."""
+    content = item.get("content")
+    if isinstance(content, str):
+        return content
+    return "".join(string(part.get("text")) for part in rows(content) if part.get("type") in ("output_text", "text"))
+
+
 def _returned(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of an item to send back: all encrypted content, and placeholders for text and calls."""
+    """Return the part of an item to send back: all encrypted content, and placeholders for text and calls.
+
+    The placeholder of a text has its phase, and its length, since the turn has all texts as one.
+    """
     kind = item.get("type")
     if kind == "compaction":
         return dict(item)
@@ -323,4 +331,7 @@ def _returned(item: Mapping[str, Any]) -> dict[str, Any]:
         return {**kept, "summary": item.get("summary") or []}
     if kind in _CALLS:
         return {"type": "function_call", "call_id": item.get("call_id")}
-    return {"type": "message"} if kind == "message" else {}
+    if kind != "message":
+        return {}
+    phase = string(item.get("phase"))
+    return {"type": "message", "phase": phase, "chars": len(_text_of(item))} if phase else {"type": "message"}
