@@ -188,6 +188,9 @@ def test_custom_tool_accepts_any_string():
     ("code", "kind"),
     [
         ("server_error", ProviderUnavailable),
+        ("server_is_overloaded", ProviderUnavailable),
+        ("service_unavailable_error", ProviderUnavailable),
+        ("slow_down", RateLimited),
         ("rate_limit_exceeded", RateLimited),
         ("invalid_prompt", InvalidRequest),
         ("image_too_large", InvalidRequest),

@@ -231,6 +231,7 @@ ERROR_RULES = ErrorRules(
         "rate_limit_exceeded": Cause(RateLimited),
         "rate_limit_reached_error": Cause(RateLimited),  # Moonshot
         "resource_exhausted": Cause(RateLimited),
+        "slow_down": Cause(RateLimited),  # OpenAI
         "too_many_requests": Cause(RateLimited),
         "invalid_request_error": Cause(InvalidRequest),
         "invalid_argument": Cause(InvalidRequest),
@@ -251,7 +252,9 @@ ERROR_RULES = ErrorRules(
         "provider_unavailable": _UNAVAILABLE,
         "server": _UNAVAILABLE,
         "server_error": _UNAVAILABLE,
+        "server_is_overloaded": _UNAVAILABLE,  # OpenAI, in a stream
         "service_unavailable": _UNAVAILABLE,
+        "service_unavailable_error": _UNAVAILABLE,
         "unavailable": _UNAVAILABLE,
     },
     statuses={
