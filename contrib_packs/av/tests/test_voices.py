@@ -136,6 +136,15 @@ def test_status_of_the_server_is_a_failure_without_its_body(chat_server, tmp_pat
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize("is_reached", [True, False])
+def test_password_of_the_url_is_not_in_a_failure(chat_server, tmp_path, is_reached):
+    host = chat_server(lambda _: (503, {}, "busy")).base_url.partition("//")[2] if is_reached else "127.0.0.1:9"
+    options = {"url": f"http://ann:word-1@{host}", "model": "m"}
+    with pytest.raises(VoiceError, match=r"http://\(not shown\)@127") as caught:
+        asyncio.run(speech_server.speak(speech(options=options), tmp_path / "out.wav"))
+    assert "word-1" not in str(caught.value)
+
+
 def test_server_that_cannot_be_reached_and_missing_options_are_failures(tmp_path):
     with pytest.raises(VoiceError, match="no response from http://127.0.0.1:9/audio/speech"):
         asyncio.run(

@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from helmdeck_core import SecretRef, non_empty, read_options
+from helmdeck_core import SecretRef, non_empty, read_options, shown_url
 from helmdeck_pack_av.options import TABLE
 from helmdeck_pack_av.voices import Speech, VoiceEngine, VoiceError, voice_hookimpl
 
@@ -66,11 +66,11 @@ async def speak(speech: Speech, target: Path) -> None:
                         raise VoiceError(f"{NAME}: the response exceeds {MAX_BYTES:,} bytes")
                     file.write(chunk)
     except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
-        raise VoiceError(f"{NAME}: no response from {url}: {type(exc).__name__}") from None
+        raise VoiceError(f"{NAME}: no response from {shown_url(url)}: {type(exc).__name__}") from None
     if response.status_code != 200:
         # The body is not quoted: it may repeat the request with its key.
         is_invalid = response.status_code in (400, 404, 422)
-        raise VoiceError(f"{NAME}: HTTP status {response.status_code} from {url}", is_invalid=is_invalid)
+        raise VoiceError(f"{NAME}: HTTP status {response.status_code} from {shown_url(url)}", is_invalid=is_invalid)
 
 
 @voice_hookimpl
