@@ -120,6 +120,17 @@ def test_docx_has_headings_lists_and_tables(read):
     assert found["tables"] == [{"heading": "Why", "rows": PORTS}]
 
 
+def test_title_of_a_docx_without_properties_is_that_of_its_text(read):
+    relationships = b"".join(
+        [
+            b'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="',
+            b'http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/>',
+            b"</Relationships>",
+        ]
+    )
+    assert read(word(**{".rels": relationships}), "a.docx")["title"] == "Tides"
+
+
 def test_html_has_headings_lists_and_tables_and_no_scripts(read):
     page = """<title>T</title><script>alert(1)</script><nav>menu</nav><h1>Ti<b>d</b>es<br>rise</h1><p>The <i>Moon</i> pulls.<ul><li>a<ul><li>b</ul></ul>
     <table><tr><th>Port<th>m<th>n<tr><td rowspan=2>Brest<td>7<td>3<tr><td colspan=2>8</table>after"""

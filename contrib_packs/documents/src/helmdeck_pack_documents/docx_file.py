@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import docx
+from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.opc.exceptions import PackageNotFoundError
 from docx.table import Table
 from docx.text.paragraph import Paragraph
@@ -18,6 +19,7 @@ from helmdeck_pack_documents.document import Document, Refused
 
 MAX_MEMBERS: Final = 5_000
 MAX_UNPACKED_BYTES: Final = 200_000_000
+CORE_PROPERTIES: Final = RELATIONSHIP_TYPE.CORE_PROPERTIES
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 
 
@@ -31,7 +33,10 @@ def read_docx(path: Path) -> Document:
         found = docx.Document(str(path))
     except (PackageNotFoundError, XMLSyntaxError, zipfile.BadZipFile, KeyError, ValueError) as exc:
         raise Refused(f"it is not a readable DOCX file ({type(exc).__name__}: {str(exc)[:200]})") from exc
-    document = Document(title=found.core_properties.title or "")
+    # The library makes up properties, with the title "Word Document", for a file without any, such as one of Google Docs.
+    relations = found.part.package.rels.values() if found.part.package is not None else ()
+    has_properties = any(each.reltype == CORE_PROPERTIES for each in relations)
+    document = Document(title=(found.core_properties.title or "") if has_properties else "")
     for block in found.iter_inner_content():
         if isinstance(block, Table):
             document.table([[cell.text for cell in row.cells] for row in block.rows])
