@@ -51,6 +51,20 @@ def test_search_ranks_titles_first_and_finds_no_hidden_or_linked_file(deck, fold
     }
 
 
+def test_snippet_of_a_long_file_full_of_the_words_is_its_best_part(deck, folder):
+    filler = "the sea and the ship " * 20_000
+    (folder / "long.txt").write_text(f"{filler}the tide at the harbour of Brest {filler}")
+    found = deck.run("web.search", {"query": "sea, ship, tide and harbour"})["results"][0]
+    assert found["url"].endswith("long.txt") and "the tide at the harbour" in found["snippet"]
+    assert len(found["snippet"].split()) <= 25
+
+
+def test_snippet_of_a_file_that_only_its_title_finds_is_its_start(deck, folder):
+    (folder / "zebra.txt").write_text("Stripes. " * 40)
+    found = deck.run("web.search", {"query": "zebra"})["results"][0]
+    assert found["snippet"] == "Stripes. " * 23 + "Stripes.…"
+
+
 def test_search_without_a_match_is_a_failure_that_names_the_query(deck):
     with pytest.raises(PackError, match="contains a word of the query 'zebra'"):
         deck.run("web.search", {"query": "zebra"})
