@@ -26,6 +26,10 @@ def test_markup_is_not_spoken(text, spoken):
     assert plain(text) == spoken
 
 
+def test_a_text_of_many_brackets_is_spoken_without_a_long_search():
+    assert plain(f"{'[' * 100_000} Bees dance.").endswith("[ Bees dance.")
+
+
 def test_lines_with_two_labels_are_a_script_and_labels_are_not_spoken():
     assert turns("Ada: Hello.\n**Ben:** Hi: you!\n\nADA: Bye.", hosts=2) == [
         Turn(0, "Hello."),

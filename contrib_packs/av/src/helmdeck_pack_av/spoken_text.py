@@ -19,8 +19,8 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~).*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DO
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t].*$", re.MULTILINE)
 _ITEM = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]", re.MULTILINE)
 _MARKS = (
-    (re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)"), " "),  # images
-    (re.compile(r"\[([^\]\n]+)\]\([^)\n]*\)"), r"\1"),  # links keep their text
+    (re.compile(r"!\[[^\[\]\n]*\]\([^)\n]{0,2000}\)"), " "),  # images
+    (re.compile(r"\[([^\[\]\n]+)\]\([^)\n]{0,2000}\)"), r"\1"),  # links keep their text
     (re.compile(r"<?https?://\S+"), " "),
     (re.compile(r"^[ \t]*(?:#{1,6}|>|[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE), ""),
     (re.compile(r"^[ \t]*(?:[-*_=][ \t]*){3,}$", re.MULTILINE), ""),
