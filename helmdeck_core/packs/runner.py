@@ -190,6 +190,10 @@ class Runner:
             schema = entry.input_schema or {}
             handler = functools.partial(_run_entry, run, name)
             return Pack(name=name, version="", description=entry.description, input_schema=schema, run=handler)
+        if entry is None:
+            for source in list(live.opened.values()):  # one that ran the entry before, such as a server that is down
+                if (failure := getattr(source, "missing", lambda _: None)(name)) is not None:
+                    raise failure
         packs = nearest_names(name, self.runtime.contributed(Pack)) or "none"
         detail = f"no installed pack has this name{did_you_mean(name, known)}; packs that can run: {packs}"
         if entry is not None:

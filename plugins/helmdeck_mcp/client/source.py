@@ -117,6 +117,13 @@ class McpSource:
         found = ((name, self._tools(name)) for name in self._options)
         return tuple((name, len(each.catalog), each.problem) for name, each in found)
 
+    def missing(self, entry_id: str) -> ToolError | None:
+        """Return why a tool of a server is not in the catalog; ``None`` if nothing is wrong with the server."""
+        for name, _, problem in self.status():
+            if problem and entry_id.startswith(f"{name}{SEPARATOR}"):
+                return tool_error(entry_id, "server_down", problem)
+        return None
+
     def notices(self) -> list[str]:
         """Return what prevents servers from starting and can be seen now, such as variables that are not set."""
         return [
