@@ -23,7 +23,7 @@ from starlette.responses import PlainTextResponse
 
 from helmdeck_core import CatalogSource, PackError
 from helmdeck_mcp.client import http_transport
-from helmdeck_mcp.client.messages import SESSION_LOST
+from helmdeck_mcp.client.messages import SESSION_LOST, UNAUTHORIZED, UNAVAILABLE
 from helmdeck_mcp.client.source import McpSource
 from helmdeck_testing import make_deck, plugin_with
 
@@ -35,7 +35,7 @@ class Weather(BaseModel):
     celsius: float
 
 
-def make_server():
+def make_server(*tools):
     server = MCPServer("demo", version="1.2.3", log_level="CRITICAL")
 
     @server.tool(annotations=ToolAnnotations(read_only_hint=True))
@@ -64,13 +64,18 @@ def make_server():
             await ctx.session.send_tool_list_changed()
         return "learned"
 
+    for name in tools:
+        server.add_tool(flood, name=name)
     return server
 
 
 @contextlib.contextmanager
-def serving(port=0):
-    """Run a server in a thread, which refuses requests without the token; return its port."""
-    application = make_server().streamable_http_app()
+def serving(port=0, *tools):
+    """Run a server in a thread, which refuses requests without the token; return its port.
+
+    :param tools: names of more tools.
+    """
+    application = make_server(*tools).streamable_http_app()
 
     async def guarded(scope, receive, send):
         if scope["type"] == "http" and dict(scope["headers"]).get(b"authorization") != f"Bearer {TOKEN}".encode():
@@ -94,9 +99,8 @@ def url():
         yield f"http://127.0.0.1:{port}/mcp"
 
 
-@pytest.fixture(params=["auto", "legacy"])
-def deck(url, request, monkeypatch):
-    monkeypatch.setenv("TEST_MCP_TOKEN", TOKEN)
+def changes_of():
+    """A source of MCP servers, and a queue with the ids of the catalog after each change."""
     changes = queue.Queue()
 
     def open_source(settings):
@@ -106,7 +110,13 @@ def deck(url, request, monkeypatch):
 
         return McpSource(attrs.evolve(settings, change=change))
 
-    plugin = plugin_with(helmdeck_catalog_sources=[CatalogSource(name="mcp", open=open_source)])
+    return plugin_with(helmdeck_catalog_sources=[CatalogSource(name="mcp", open=open_source)]), changes
+
+
+@pytest.fixture(params=["auto", "legacy"])
+def deck(url, request, monkeypatch):
+    monkeypatch.setenv("TEST_MCP_TOKEN", TOKEN)
+    plugin, changes = changes_of()
     server = {
         "url": url,
         "headers": {"Authorization": "Bearer env:TEST_MCP_TOKEN"},
@@ -167,14 +177,20 @@ def test_a_server_that_was_restarted_is_connected_again(monkeypatch, protocol):
             "url": f"http://127.0.0.1:{port}/mcp",
             "headers": {"Authorization": "Bearer env:TEST_MCP_TOKEN"},
             "protocol": protocol,
+            "start_timeout_s": 2.0,
         }
-        deck = stack.enter_context(make_deck(config={"catalog": {"sources": [], "mcp": {"demo": options}}}))
+        plugin, changes = changes_of()
+        deck = stack.enter_context(make_deck(plugin, config={"catalog": {"sources": [], "mcp": {"demo": options}}}))
         assert deck.run("demo__flood", {"megabytes": 0})
         first.close()
-        with pytest.raises(PackError) as lost:
-            deck.run("demo__flood", {"megabytes": 0})
-        assert lost.value.to_dict()["cause"] in ("connection_lost", "server_down")
+        for _ in range(2):  # the second one when the tools are gone from the catalog
+            with pytest.raises(PackError) as lost:
+                deck.run("demo__flood", {"megabytes": 0})
+            assert lost.value.to_dict()["cause"] in ("connection_lost", "server_down")
+            assert lost.value.retryable
         stack.enter_context(serving(port))
+        while "demo__weather" not in changes.get(timeout=60):
+            pass
         assert deck.run("demo__weather", {"city": "Oslo"})["structured"]["celsius"] == 21.5
 
 
@@ -209,7 +225,14 @@ LOST = (SESSION_LOST, "the server ended the session")
         (404, NOT_FOUND, True, (-32601, "unknown method")),
         (404, None, False, (-32601, "HTTP 404 Not Found; check its URL")),
         (400, {"code": -32602, "message": "invalid"}, True, (-32602, "invalid")),
-        (503, None, True, (-32603, "HTTP 503 Service Unavailable")),
+        (500, None, True, (-32603, "HTTP 500 Internal Server Error")),
+        (503, None, True, (UNAVAILABLE, "HTTP 503 Service Unavailable")),
+        (
+            403,
+            {"code": -32003, "message": "no access"},
+            True,
+            (UNAUTHORIZED, "no access (HTTP 403 Forbidden; check the credentials in headers)"),
+        ),
     ],
 )
 def test_refusals_over_http_name_their_status_or_the_end_of_the_session(status, error, has_session, expected):

@@ -88,6 +88,16 @@ def test_changed_list_is_noticed_when_the_server_is_started_for_a_tool(server):
     assert ids(s=server.options()) == ["s__two"]
 
 
+def test_tools_that_a_server_adds_are_known_to_the_next_process(server):
+    server.offer("grow")
+    with deck_over(s=server.options()) as deck:
+        assert [entry.id for entry in deck.catalog.entries] == ["s__grow"]
+        deck.run("s__grow", {})
+        deck.run("s__grown", {})
+    assert ids(s=server.options()) == ["s__grow", "s__grown"]
+    assert server.started == 1
+
+
 def test_server_that_does_not_start_any_more_is_a_failure_of_the_call_alone(server):
     assert ids(s=server.options()) == ["s__one"]
     (server.folder / "tools.json").unlink()

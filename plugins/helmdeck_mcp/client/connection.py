@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,8 +18,16 @@ from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from helmdeck_core import Catalog, Secrets, quoted
 from helmdeck_mcp.client.entries import catalog_of, clean_text
 from helmdeck_mcp.client.failures import ToolError, tool_error
-from helmdeck_mcp.client.http_transport import TOO_LARGE_TEXTS, http_streams
-from helmdeck_mcp.client.messages import RAW_KEY, SESSION_LOST, TOO_LARGE, UNREADABLE
+from helmdeck_mcp.client.http_transport import BROKEN_TEXTS, TOO_LARGE_TEXTS, HttpServer, http_streams
+from helmdeck_mcp.client.messages import (
+    CALL_LOST,
+    RAW_KEY,
+    SESSION_LOST,
+    TOO_LARGE,
+    UNAUTHORIZED,
+    UNAVAILABLE,
+    UNREADABLE,
+)
 from helmdeck_mcp.client.options import MissingSecretError, ServerOptions, resolved, secrets_of
 from helmdeck_mcp.client.results import failure_of, output_of
 from helmdeck_mcp.client.stdio_transport import ProcessEnd, process_streams
@@ -77,6 +86,9 @@ class ServerConnection:
         self._names = dict(known.names)
         self._cache = cache
         self._write_at_s = 0.0
+        self._is_kept = True  # whether the cache has the list
+        self._calls = 0  # under way
+        self._is_restarted = False  # the server was, so that a session of its own is lost
         self._client: Client | None = None
         self._is_connected = asyncio.Event()
         self._event = asyncio.Event()
@@ -99,6 +111,8 @@ class ServerConnection:
             finally:
                 self._disconnected()
                 self.is_settled.set()
+                if not self._is_kept:  # the last of several changes; here also when the process ends
+                    self._write_list()
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise asyncio.CancelledError  # a transport that fails while it is closed replaces the cancellation
             failures = 1 if self._was_connected and clock() - start_s > STEADY_S else failures + 1
@@ -112,10 +126,17 @@ class ServerConnection:
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Client]:
-        options, self._end, self._is_lost = self._options, None, False
+        options, self._end, self._is_lost, self._is_restarted = self._options, None, False, False
         limit = options.max_result_bytes
         if options.url is not None:
-            streams: Any = http_streams(options.url, resolved(options.headers), limit)
+            server = HttpServer(
+                url=options.url,
+                headers=lambda: resolved(options.headers),
+                limit=limit,
+                call_timeout_s=options.call_timeout_s,
+                at_restart=self._restarted,
+            )
+            streams: Any = http_streams(server)
         else:
             env = resolved(options.env)
             streams = process_streams(options.command or "", options.args, env, options.cwd, limit, self._process_ended)
@@ -135,6 +156,12 @@ class ServerConnection:
         self._is_lost = True
         self._event.set()
 
+    def _restarted(self) -> None:
+        """Connect again, when no call is under way: a server that is replaced may still complete it."""
+        self._is_restarted = True
+        if not self._calls:
+            self._lose()
+
     async def _on_message(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._event.set()
@@ -149,7 +176,9 @@ class ServerConnection:
         listener = asyncio.create_task(self._listen(client))
         try:
             while True:
-                await self._event.wait()
+                if not await self._is_changed():
+                    await asyncio.to_thread(self._write_list)
+                    continue
                 if self._is_lost:
                     raise ConnectionError("the connection ended")
                 self._event.clear()
@@ -158,6 +187,13 @@ class ServerConnection:
         finally:
             listener.cancel()
             await asyncio.gather(listener, return_exceptions=True)
+
+    async def _is_changed(self) -> bool:
+        """Wait for a change or the end of the connection; return false when a list that is not kept has to be written."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(None if self._is_kept else max(0.0, self._write_at_s - time.monotonic())):
+                await self._event.wait()
+        return self._event.is_set()
 
     async def _listen(self, client: Client) -> None:
         """Wait for changes in the newer protocol, where they are a subscription."""
@@ -168,8 +204,11 @@ class ServerConnection:
                     async for _ in changes:
                         self._event.set()
                         pause_s = FIRST_PAUSE_S
-            except (ListenNotSupportedError, MCPError):
-                return  # the older protocol, which sends messages, or a server without subscriptions
+            except ListenNotSupportedError:
+                return  # the older protocol, which sends messages
+            except MCPError as exc:
+                if exc.code not in (UNAVAILABLE, types.CONNECTION_CLOSED):
+                    return  # a server without subscriptions
             except (SubscriptionLost, TimeoutError):
                 pass
             await asyncio.sleep(pause_s)
@@ -199,20 +238,19 @@ class ServerConnection:
                 f"its list of tools has more than {len(cursors)} pages, or repeats them; the rest is left out"
             )
         self._set(catalog, "; ".join(problems))
-        await self._keep_list()
+        self._is_kept = False
+        if time.monotonic() >= self._write_at_s:
+            await asyncio.to_thread(self._write_list)
 
     @staticmethod
     def _has_tools(client: Client) -> bool:
         """Whether a server announces tools."""
         return client.server_capabilities is not None and client.server_capabilities.tools is not None
 
-    async def _keep_list(self) -> None:
-        """Keep the list for other processes; not each one of a server that changes it all the time."""
-        now_s = asyncio.get_running_loop().time()
-        if now_s >= self._write_at_s:
-            self._write_at_s = now_s + KEEP_PAUSE_S
-            known = KnownTools(catalog=self.catalog, names=dict(self._names), problem=self.problem)
-            await asyncio.to_thread(self._cache.write, known)
+    def _write_list(self) -> None:
+        """Keep the list for other processes; not each one of a server that changes it all the time, but the last one."""
+        self._write_at_s, self._is_kept = time.monotonic() + KEEP_PAUSE_S, True
+        self._cache.write(KnownTools(catalog=self.catalog, names=dict(self._names), problem=self.problem))
 
     def _set(self, catalog: Catalog, problem: str) -> None:
         has_changed = catalog.version != self.catalog.version
@@ -290,6 +328,7 @@ class ServerConnection:
             client.call_tool(tool, dict(arguments), progress_callback=self._reporter(progress))
         )
         calling.add_done_callback(_retrieve)
+        self._calls += 1
         try:
             await asyncio.wait([calling], timeout=limit_s)
             if not calling.done():
@@ -310,6 +349,9 @@ class ServerConnection:
             return tool_error(entry_id, "connection_lost", self.describe(exc))
         finally:
             calling.cancel()  # not waited for: the notice to the server may take as long again
+            self._calls -= 1
+            if self._is_restarted and not self._calls:
+                self._lose()
         return failure_of(entry_id, result, self.quote) or output_of(result)
 
     def _protocol_failure(self, entry_id: str, exc: MCPError) -> ToolError:
@@ -323,6 +365,12 @@ class ServerConnection:
             return tool_error(entry_id, "invalid_arguments", detail)
         if exc.code == types.REQUEST_TIMEOUT:
             return tool_error(entry_id, "timeout", detail)
+        if exc.code == UNAUTHORIZED:
+            return tool_error(entry_id, "unauthorized", detail)
+        if exc.code == UNAVAILABLE:
+            return tool_error(entry_id, "unavailable", detail)
+        if exc.code == CALL_LOST or (self._options.url and any(text in exc.message for text in BROKEN_TEXTS)):
+            return tool_error(entry_id, "connection_lost", detail)
         if exc.code in (types.CONNECTION_CLOSED, SESSION_LOST):
             self._lose()
             return tool_error(entry_id, "connection_lost", self._with_end(detail, is_closed=True))

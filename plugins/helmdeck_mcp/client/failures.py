@@ -14,7 +14,7 @@ class ToolError(PackError):
     """A call of a tool failed.
 
     :ivar cause: why, such as ``tool_error``, ``invalid_arguments``, ``protocol_error``, ``connection_lost``, ``timeout``,
-        ``result_too_large`` or ``server_down``.
+        ``result_too_large``, ``unauthorized``, ``unavailable`` or ``server_down``.
     :ivar hint: what this means.
     :ivar next_action: what to do about it.
     """
@@ -29,7 +29,7 @@ class ToolError(PackError):
     @property
     def retryable(self) -> bool:
         """Whether the same call may succeed later."""
-        return self.cause in ("connection_lost", "timeout", "server_down")
+        return self.cause in ("connection_lost", "timeout", "server_down", "unavailable")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the failure as plain data."""
@@ -77,6 +77,16 @@ _TEXTS: dict[str, tuple[PackErrorCode, str, str]] = {
         PackErrorCode.HANDLER_FAILED,
         "the connection ended during the call; the tool may have done its work; the server is started again",
         "check the effect of the tool, then run it again",
+    ),
+    "unauthorized": (
+        PackErrorCode.HANDLER_FAILED,
+        "the server rejected the credentials of the call, which did nothing",
+        "renew the credentials in headers of the server; a file that `file:PATH` names is read again",
+    ),
+    "unavailable": (
+        PackErrorCode.HANDLER_FAILED,
+        "the server refuses calls at the moment, such as for its rate limit",
+        "run it again later",
     ),
     "server_down": (
         PackErrorCode.HANDLER_FAILED,

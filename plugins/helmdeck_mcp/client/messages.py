@@ -20,7 +20,16 @@ UNREADABLE = -32_000_422
 """Error code for an answer of the server that is not a message."""
 
 SESSION_LOST = -32_000_404
-"""Error code for a request that a server refused because its session has ended."""
+"""Error code for a request that a server refused because its session has ended, or that did not reach it."""
+
+CALL_LOST = -32_000_410
+"""Error code for a request over HTTP whose response broke off."""
+
+UNAUTHORIZED = -32_000_401
+"""Error code for a request over HTTP whose credentials the server rejected."""
+
+UNAVAILABLE = -32_000_503
+"""Error code for a request over HTTP that the server refuses at the moment, such as for its rate limit."""
 
 PROGRESS_PAUSE_S = 0.1
 """Seconds between two reports of progress of one call; those between them are dropped."""
