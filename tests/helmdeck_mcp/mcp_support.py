@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import queue
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
+import attrs
 import pytest
 
 from helmdeck_cli import listen
-from helmdeck_core import Helmdeck, Pack
+from helmdeck_core import CatalogSource, Helmdeck, Pack
 from helmdeck_testing import make_deck, plugin_with
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
+from helmdeck_mcp.client.source import McpSource
 from helmdeck_mcp.server.server import make_server
 from helmdeck_mcp.server.transports import HttpEndpoint, http_app, http_server
 
@@ -85,6 +88,20 @@ class Probe:
     def deck(self, **config: Any) -> Helmdeck:
         """A deck with these packs only."""
         return make_deck(plugin_with(helmdeck_packs=self.packs()), config={"catalog": {"sources": ["packs"]}, **config})
+
+
+def changes_of() -> tuple[object, queue.Queue[list[str]]]:
+    """A plugin whose source ``mcp`` also puts the ids of every changed catalog into a queue."""
+    changes: queue.Queue[list[str]] = queue.Queue()
+
+    def open_source(settings: Any) -> McpSource:
+        def change(catalog: Any) -> None:
+            settings.change(catalog)
+            changes.put([entry.id for entry in catalog.entries])
+
+        return McpSource(attrs.evolve(settings, change=change))
+
+    return plugin_with(helmdeck_catalog_sources=[CatalogSource(name="mcp", open=open_source)]), changes
 
 
 @contextlib.contextmanager

@@ -3,23 +3,21 @@
 import asyncio
 import json
 import os
-import queue
 import subprocess
 import sys
 import threading
 import tracemalloc
 from pathlib import Path
 
-import attrs
 import pytest
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
-from helmdeck_core import CallLimits, CatalogSource, CatalogSourceFailed, ConfigError, PackError, PackErrorCode
+from helmdeck_core import CallLimits, CatalogSourceFailed, ConfigError, PackError, PackErrorCode
 from helmdeck_mcp.client import connection, messages, stdio_transport
 from helmdeck_mcp.client.options import literal_references, read_servers
-from helmdeck_mcp.client.source import McpSource
-from helmdeck_testing import EventRecorder, make_deck, plugin_with
+from helmdeck_testing import EventRecorder, make_deck
+from tests.helmdeck_mcp.mcp_support import changes_of
 
 RAW_SERVER = Path(__file__).with_name("raw_mcp_server.py")
 SECRET = "t0p-s3cret-value"  # of a test
@@ -301,20 +299,6 @@ def test_a_secret_in_an_argument_is_not_shown_when_the_server_prints_its_argumen
     [(_, _, problem)] = deck.open_sources["mcp"].status()
     assert "cannot start:" in problem
     assert "Zq7Lr2Wm9Xc4Vb" not in problem
-
-
-def changes_of():
-    """A plugin whose source ``mcp`` also puts every changed catalog into a queue."""
-    changes = queue.Queue()
-
-    def open_source(settings):
-        def change(catalog):
-            settings.change(catalog)
-            changes.put([entry.id for entry in catalog.entries])
-
-        return McpSource(attrs.evolve(settings, change=change))
-
-    return plugin_with(helmdeck_catalog_sources=[CatalogSource(name="mcp", open=open_source)]), changes
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

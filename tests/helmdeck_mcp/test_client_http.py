@@ -3,11 +3,9 @@
 import asyncio
 import contextlib
 import json
-import queue
 import socket
 import threading
 
-import attrs
 import pytest
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
@@ -21,11 +19,11 @@ from mcp.types import ToolAnnotations
 from pydantic import BaseModel
 from starlette.responses import PlainTextResponse
 
-from helmdeck_core import CatalogSource, PackError
+from helmdeck_core import PackError
 from helmdeck_mcp.client import http_transport
 from helmdeck_mcp.client.messages import SESSION_LOST, UNAUTHORIZED, UNAVAILABLE
-from helmdeck_mcp.client.source import McpSource
-from helmdeck_testing import make_deck, plugin_with
+from helmdeck_testing import make_deck
+from tests.helmdeck_mcp.mcp_support import changes_of
 
 TOKEN = "s3cret-t0ken-of-a-test"  # of a test
 
@@ -97,20 +95,6 @@ def serving(port=0, *tools):
 def url():
     with serving() as port:
         yield f"http://127.0.0.1:{port}/mcp"
-
-
-def changes_of():
-    """A source of MCP servers, and a queue with the ids of the catalog after each change."""
-    changes = queue.Queue()
-
-    def open_source(settings):
-        def change(catalog):
-            settings.change(catalog)
-            changes.put([entry.id for entry in catalog.entries])
-
-        return McpSource(attrs.evolve(settings, change=change))
-
-    return plugin_with(helmdeck_catalog_sources=[CatalogSource(name="mcp", open=open_source)]), changes
 
 
 @pytest.fixture(params=["auto", "legacy"])

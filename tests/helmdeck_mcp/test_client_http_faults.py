@@ -14,7 +14,8 @@ from helmdeck_mcp.client import http_transport
 from helmdeck_testing import make_deck
 from tests.helmdeck_mcp import test_client_http
 from tests.helmdeck_mcp.http_mcp_server import HttpMcpServer
-from tests.helmdeck_mcp.test_client_http import TOKEN, changes_of
+from tests.helmdeck_mcp.mcp_support import changes_of
+from tests.helmdeck_mcp.test_client_http import TOKEN
 
 ERAS = pytest.mark.parametrize("is_modern", [True, False], ids=["modern", "legacy"])
 

@@ -14,6 +14,7 @@ from helmdeck_mcp.client.options import ServerOptions
 from helmdeck_mcp.client.tools_cache import KnownTools, ToolsCache
 from helmdeck_testing import make_deck
 from tests.case_support import each_case
+from tests.helmdeck_mcp.mcp_support import changes_of
 
 RAW_SERVER = Path(__file__).with_name("raw_mcp_server.py")
 
@@ -49,8 +50,8 @@ def server(tmp_path):
     return Server(tmp_path)
 
 
-def deck_over(**servers):
-    return make_deck(config={"catalog": {"sources": [], "mcp": servers}})
+def deck_over(*plugins, **servers):
+    return make_deck(*plugins, config={"catalog": {"sources": [], "mcp": servers}})
 
 
 def ids(**servers):
@@ -90,10 +91,11 @@ def test_changed_list_is_noticed_when_the_server_is_started_for_a_tool(server):
 
 def test_tools_that_a_server_adds_are_known_to_the_next_process(server):
     server.offer("grow")
-    with deck_over(s=server.options()) as deck:
+    plugin, changes = changes_of()
+    with deck_over(plugin, s=server.options()) as deck:
         assert [entry.id for entry in deck.catalog.entries] == ["s__grow"]
         deck.run("s__grow", {})
-        deck.run("s__grown", {})
+        assert changes.get(timeout=60) == ["s__grow", "s__grown"]
     assert ids(s=server.options()) == ["s__grow", "s__grown"]
     assert server.started == 1
 
