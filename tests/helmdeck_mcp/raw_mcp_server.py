@@ -164,6 +164,8 @@ def page(params):
 
 def answer(message):
     method, request_id, params = message.get("method"), message.get("id"), message.get("params")
+    if method == "server/discover" and OPTIONS.get("ends_at_discovery"):
+        sys.exit("unknown method")
     if method == "initialize":
         sys.stdout.write("a log line that is no message\n")
         capabilities = {"tools": {"listChanged": True}}

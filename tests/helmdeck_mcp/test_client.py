@@ -324,6 +324,13 @@ def test_changed_tools_replace_the_catalog(deck_of):
     assert deck.run("s__grown", {"a": 1}) == {"text": '{"a": 1}'}
 
 
+def test_a_server_that_ends_at_the_question_for_the_newer_protocol_is_used_with_the_older_one(deck_of):
+    deck = deck_of(s=raw("crash", "echo", behaviour={"ends_at_discovery": True}))
+    assert ids(deck) == ["s__crash", "s__echo"]
+    assert failure(deck, "s__crash").to_dict()["cause"] == "connection_lost"
+    assert deck.run("s__echo", {"a": 1}) == {"text": '{"a": 1}'}
+
+
 def test_a_server_that_crashes_is_started_again_and_keeps_its_entries(deck_of):
     recorder = EventRecorder()
     deck = deck_of(recorder, s=raw("crash", "echo"), other=raw("echo"))

@@ -81,6 +81,7 @@ class ServerConnection:
         self.problem: str = known.problem
         self.is_settled: asyncio.Event = asyncio.Event()
         self._options = options
+        self._protocol: str = options.protocol
         self._publish = publish
         self._warn = warn
         self._names = dict(known.names)
@@ -102,10 +103,7 @@ class ServerConnection:
             start_s = clock()
             self._was_connected = False
             try:
-                async with asyncio.timeout(CONNECT_TIMEOUT_S) as deadline, self._connected() as client:
-                    await self._list(client)
-                    deadline.reschedule(None)
-                    await self._serve(client)
+                await self._attempt()
             except Exception as exc:
                 self._failed(exc)
             finally:
@@ -119,6 +117,26 @@ class ServerConnection:
             # Servers that fail together, such as after a restart of the network, do not return together.
             pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (failures - 1)) * _jitter.uniform(0.8, 1.2)
             await asyncio.sleep(pause_s)
+
+    async def _attempt(self) -> None:
+        """Connect and serve; a program that ends at the question for the newer protocol is started again without it."""
+        try:
+            return await self._connect_and_serve()
+        except Exception:
+            if self._was_connected or self._end is None or self._protocol != "auto":
+                raise
+        self._protocol = "legacy"
+        try:
+            await self._connect_and_serve()
+        finally:
+            if not self._was_connected:  # it ended for another reason
+                self._protocol = "auto"
+
+    async def _connect_and_serve(self) -> None:
+        async with asyncio.timeout(CONNECT_TIMEOUT_S) as deadline, self._connected() as client:
+            await self._list(client)
+            deadline.reschedule(None)
+            await self._serve(client)
 
     def _disconnected(self) -> None:
         self._client = None
@@ -141,7 +159,7 @@ class ServerConnection:
             env = resolved(options.env)
             streams = process_streams(options.command or "", options.args, env, options.cwd, limit, self._process_ended)
         client = Client(
-            streams, mode=options.protocol, cache=None, message_handler=self._on_message,
+            streams, mode=self._protocol, cache=None, message_handler=self._on_message,
             client_info=types.Implementation(name="helmdeck", version="1"),
         )  # fmt: skip
         async with client:
