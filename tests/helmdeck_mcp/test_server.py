@@ -351,8 +351,9 @@ def test_deadline_of_the_server_ends_a_call_as_a_timeout(virtual_time):
     assert result.structured_content["error"]["retryable"] is True
 
 
+@pytest.mark.parametrize("seconds", [0, 10], ids=["at once", "later"])
 @ERAS
-def test_clients_are_notified_when_the_list_of_tools_changes(era, virtual_time):
+def test_clients_are_notified_when_the_list_of_tools_changes(era, seconds, virtual_time):
     async def main():
         changed = asyncio.Event()
 
@@ -367,7 +368,7 @@ def test_clients_are_notified_when_the_list_of_tools_changes(era, virtual_time):
             before = [tool.name for tool in (await client.list_tools()).tools]
             watched = client.listen(tools_list_changed=True) if era == "auto" else contextlib.nullcontext()
             async with watched as subscription:
-                await asyncio.sleep(10)
+                await asyncio.sleep(seconds)
                 assert not changed.is_set()
                 catalogs.append(Catalog(deck.catalog.entries[1:]))  # as a source does that changed
                 await (anext(aiter(subscription)) if era == "auto" else changed.wait())

@@ -34,6 +34,7 @@ class ToolChanges:
         self._tools = tools
         self._bus = InMemorySubscriptionBus()
         self._sessions: OrderedDict[str, ServerSession] = OrderedDict()
+        self._known: str | None = None  # the version of the catalog that clients have
         self.listen: ListenHandler = ListenHandler(self._bus)
 
     def remember(self, context: ServerRequestContext) -> None:
@@ -46,6 +47,11 @@ class ToolChanges:
         while len(self._sessions) > MAX_SESSIONS:
             self._sessions.popitem(last=False)
 
+    def listed(self, version: str) -> None:
+        """Watch from this version on; without a list, from the first one that is seen."""
+        if self._known is None:
+            self._known = version
+
     @contextlib.asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
         """Watch until the end of the block."""
@@ -57,16 +63,16 @@ class ToolChanges:
             self.listen.close()
 
     async def _watch(self) -> None:
-        known: str | None = None
         while True:
             await asyncio.sleep(POLL_S)
             try:
                 version = self._tools.loaded_version()
             except HelmdeckError:  # the next list reports it
                 continue
-            if known is not None and version != known:
+            is_changed = self._known is not None and version != self._known
+            self._known = version
+            if is_changed:
                 await self._publish()
-            known = version
 
     async def _publish(self) -> None:
         await self._bus.publish(ToolsListChanged())

@@ -132,7 +132,9 @@ class _Handlers:
         if self.is_facade:
             return [self.find(name) for name in SHOWN if name in self.facade or name in self.tools.own]
         try:
-            entries = self.tools.current().entries
+            tools = self.tools.current()
+            self.changes.listed(tools.catalog.version)
+            entries = tools.entries
         except HelmdeckError as exc:
             logger.warning("the catalog cannot be loaded, so its tools are not listed: %s", exc)
             entries = {}
