@@ -22,6 +22,9 @@ from helmdeck_mcp.client.messages import TOO_LARGE, UNREADABLE, LongLine, Thinne
 EXIT_GRACE_S = 1.0
 """Seconds until a process must have ended after its input is closed, and again after SIGTERM."""
 
+KILLED_S = 5.0
+"""Seconds until a process that was killed must have ended, which a busy machine delays."""
+
 MAX_SKIPPED_BYTES = 10_000_000
 """Output without a message in between, such as log lines, after which a server is ended; a line counts as at least 100 bytes."""
 
@@ -127,6 +130,9 @@ async def _end(process: asyncio.subprocess.Process, tasks: list[asyncio.Task[Non
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), EXIT_GRACE_S)
             break
+    else:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), KILLED_S)
     _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))  # its children, which may still have its pipes
     for task in tasks:
         task.cancel()
