@@ -8,6 +8,7 @@ import pytest
 from helmdeck_core import ToolCall
 from helmdeck_core.log import logger
 from helmdeck_gateway import Gateway, GatewaySettings, Principal
+from helmdeck_gateway.conversations import conversation_store
 from helmdeck_gateway.conversations.conversation_store import ConversationStore
 from helmdeck_gateway.conversations.opaque_store import OpaqueStore
 from helmdeck_gateway.conversations.response_store import _data, _message
@@ -226,6 +227,62 @@ def test_turn_whose_lookup_failed_is_looked_up_again():
         return found
 
     assert asyncio.run(run()) == [(False, {}), (True, {"signature": "s"})]
+
+
+class IsAway(MemoryStore):
+    """A store that fails while it is away."""
+
+    is_away = True
+
+    async def put(self, *arguments):
+        if self.is_away:
+            raise StorageError("the store is away")
+        await super().put(*arguments)
+
+    async def get(self, *arguments):
+        if self.is_away:
+            raise StorageError("the store is away")
+        return await super().get(*arguments)
+
+
+def test_value_that_a_store_did_not_take_is_found_and_stored_when_the_store_answers(virtual_time):
+    async def run():
+        store = IsAway()
+        documents = ConversationStore(store, Counters(), ttl_s=60)
+        for number in (1, 2):
+            await documents.keep("response", f"r{number}", "ada", {"turn": number})
+        meanwhile = await documents.read("response", "r1", "ada"), await documents.find("response", "r1", "bob")
+        store.is_away = False
+        await documents.keep("response", "r2", "ada", {"turn": 3})
+        await asyncio.sleep(10)
+        other = ConversationStore(store, Counters(), ttl_s=60)
+        return meanwhile, [await other.read("response", f"r{number}", "ada") for number in (1, 2)]
+
+    assert asyncio.run(run()) == (({"turn": 1}, None), [{"turn": 1}, {"turn": 3}])
+
+
+def test_value_that_waits_for_the_store_is_stored_at_the_end_of_the_process():
+    async def run():
+        store = IsAway()
+        documents = ConversationStore(store, Counters(), ttl_s=60)
+        await documents.keep("response", "r1", "ada", {"turn": 1})
+        store.is_away = False
+        await documents.aclose()
+        return await ConversationStore(store, Counters(), ttl_s=60).read("response", "r1", "ada")
+
+    assert asyncio.run(run()) == {"turn": 1}
+
+
+def test_values_that_wait_for_the_store_have_a_limit(monkeypatch):
+    monkeypatch.setattr(conversation_store, "MAX_UNSAVED_BYTES", 2_500)
+
+    async def run():
+        documents = ConversationStore(IsAway(), Counters(), ttl_s=60)
+        for number in range(3):
+            await documents.keep("response", f"r{number}", "ada", number * b"x" + bytes(1_000))
+        return [await documents.find("response", f"r{number}", "ada") is not None for number in range(3)]
+
+    assert asyncio.run(run()) == [False, True, True]
 
 
 def test_message_of_every_kind_is_stored_without_a_loss():

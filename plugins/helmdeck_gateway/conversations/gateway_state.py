@@ -79,6 +79,7 @@ class GatewayState:
 
     async def aclose(self) -> None:
         """Close what was opened."""
+        await self.documents.aclose()
         for caches in self._caches:
             await caches.aclose()
         for keys in self.key_sets.values():
