@@ -28,15 +28,17 @@ class HttpMcpServer:
     :ivar tools: names of the tools.
     :ivar token: the bearer token that requests need.
     :ivar breaks: how often the stream of notifications breaks off before it reports a change.
-    :ivar started: set when ``hold`` is called; it answers when ``released`` is set.
+    :ivar started: set when ``held`` calls of ``hold`` are under way; they are answered when ``released`` is set.
     """
 
-    def __init__(self, *tools, is_modern=False, breaks=0):
+    def __init__(self, *tools, is_modern=False, breaks=0, held=1):
         self.tools = list(tools)
         self.is_modern = is_modern
         self.token = "first"
         self.breaks = breaks
         self.started, self.released = threading.Event(), threading.Event()
+        self._answered = asyncio.Event()
+        self.held = held
         self.methods = []
 
     @contextlib.contextmanager
@@ -97,8 +99,12 @@ class HttpMcpServer:
         return self._result(number, {"content": [{"type": "text", "text": "ok"}]})
 
     async def hold(self, number):
-        self.started.set()
-        await asyncio.to_thread(self.released.wait)
+        self.held -= 1
+        if self.held == 0:
+            self.started.set()
+            await asyncio.to_thread(self.released.wait)
+            self._answered.set()
+        await self._answered.wait()
         return await self.ok(number)
 
     async def stream_breaks(self, number):

@@ -1,5 +1,6 @@
 """Faults of MCP servers over HTTP: refused calls, responses that break off, new tokens, restarts and proxies."""
 
+import asyncio
 import contextlib
 import http.server
 import threading
@@ -58,6 +59,21 @@ def test_call_may_be_silent_for_as_long_as_its_timeout(tmp_path, monkeypatch, is
         assert server.started.wait(60)
         server.released.set()
         assert held.result(60) == {"text": "ok"}
+
+
+@ERAS
+def test_more_calls_are_under_way_than_the_library_has_connections(tmp_path, monkeypatch, is_modern):
+    monkeypatch.setattr(http_transport, "CONNECT_TIMEOUT_S", 1.0)
+    server = HttpMcpServer("hold", is_modern=is_modern, held=110)
+
+    async def run(deck):
+        calls = [asyncio.create_task(deck.arun("s__hold", {})) for _ in range(110)]
+        assert await asyncio.to_thread(server.started.wait, 60)
+        server.released.set()
+        return await asyncio.gather(*calls)
+
+    with deck_over(server, tmp_path) as deck:
+        assert asyncio.run(run(deck)) == [{"text": "ok"}] * 110
 
 
 @ERAS

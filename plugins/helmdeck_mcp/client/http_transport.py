@@ -93,7 +93,9 @@ class _Transport(httpx2.AsyncBaseTransport):
     def __init__(self, server: HttpServer) -> None:
         self._server = server
         self._headers = server.headers()
-        self._inner = httpx2.AsyncHTTPTransport(proxy=_proxy_for(server.url))
+        # Each call under way has a connection; the library would let the 100th wait for one that a long call has.
+        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
+        self._inner = httpx2.AsyncHTTPTransport(proxy=_proxy_for(server.url), limits=limits)
         self._has_stream = False
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
