@@ -148,3 +148,16 @@ def test_server_is_reached_through_the_proxy_of_the_environment(monkeypatch):
     assert set(seen) == {"http://mcp.example.invalid/mcp"}
     assert "502 Bad Gateway" in far
     assert "All connection attempts failed" in near, "a proxy cannot reach this machine"
+
+
+@pytest.mark.parametrize("proxy", ["user:s3cret@127.0.0.1:1", "ftp://user:s3cret@127.0.0.1:1"])
+def test_password_of_a_proxy_is_not_shown(monkeypatch, proxy):
+    monkeypatch.setenv("http_proxy", proxy)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    servers = {"far": {"url": "http://mcp.example.invalid/mcp"}}
+    with make_deck(config={"catalog": {"sources": [], "mcp": servers}}) as deck:
+        assert len(deck.catalog) == 0
+        ((_, _, problem),) = deck.open_sources["mcp"].status()
+    assert "s3cret" not in problem
+    assert problem.startswith("cannot connect to http://mcp.example.invalid/mcp: ")

@@ -29,6 +29,8 @@ READ_TIMEOUT_S = 300.0
 TOO_LARGE_TEXTS = ("Server-sent event exceeded", "the response body exceeds")
 """How failed requests report an event or a body that exceeds the limit; the library keeps no more than the text."""
 
+PROXY_SCHEMES = ("http://", "https://", "socks5://", "socks5h://")
+
 BROKEN_TEXTS = ("SSE stream", "the response broke off")
 """How a call is reported whose response ended early; other calls have responses of their own."""
 
@@ -160,9 +162,18 @@ class _Transport(httpx2.AsyncBaseTransport):
 
 
 def _proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for a URL; a proxy cannot reach loopback hosts."""
+    """The proxy that the environment names for a URL; a proxy cannot reach loopback hosts.
+
+    :raises ValueError: it cannot be used; it is not repeated, for it may hold a password.
+    """
     found, parts = getproxies(), httpx2.URL(url)
-    return None if is_loopback(parts.host) or proxy_bypass(parts.host) else found.get(parts.scheme) or found.get("all")
+    proxy = found.get(parts.scheme) or found.get("all")
+    if not proxy or is_loopback(parts.host) or proxy_bypass(parts.host):
+        return None
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    if not proxy.startswith(PROXY_SCHEMES):
+        raise ValueError("HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is not the URL of a proxy (it is not shown)")
+    return proxy
 
 
 class _Method(msgspec.Struct):
