@@ -34,8 +34,10 @@ from helmdeck_gateway.accounts.request_costs import (
     input_tokens,
     text_tokens,
 )
+from helmdeck_gateway.problems import Problem
 from helmdeck_gateway.stores.memory import MemoryStore
 from helmdeck_gateway.stores.records import KeyRecord, to_nusd
+from helmdeck_storage import StorageError
 from helmdeck_testing import make_deck
 from tests.case_support import each_case
 
@@ -242,3 +244,44 @@ def test_tokens_of_requests_for_vectors(value, tokens):
 )
 def test_usage_of_vectors_is_estimated_where_it_is_missing(body, tokens):
     assert embedding_usage(body, 5) == Usage(input_tokens=tokens)
+
+
+class LosesAnswers(MemoryStore):
+    """A store that admits calls, at once or when it is asked again, and whose answer is lost; then it is away for a while."""
+
+    def __init__(self, *, is_late):
+        super().__init__()
+        self.is_late, self.failures, self.late = is_late, 2, []
+
+    async def admit(self, nodes, call, lease_s, *, now_s=None):
+        if self.is_late:
+            self.late.append((nodes, call, lease_s))
+        else:
+            await super().admit(nodes, call, lease_s)
+        raise StorageError("no result within 10 s")
+
+    async def settle(self, accounts, call_id, cost_nusd, tokens=0, *, unpriced=False):
+        if self.failures:
+            self.failures -= 1
+            raise StorageError("away")
+        is_known = await super().settle(accounts, call_id, cost_nusd, tokens, unpriced=unpriced)
+        while self.late:
+            await super().admit(*self.late.pop())
+        return is_known
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["at once", "later"])
+def test_call_that_was_admitted_although_the_store_failed_costs_nothing(virtual_time, is_late):
+    async def run():
+        store = LosesAnswers(is_late=is_late)
+        ledger = Ledger(make_deck(config=CONFIG), lambda: store, KeyCounters())
+        key = KeyRecord(name="ann", id="ann", digest="", caller="ann")
+        with pytest.raises(Problem):
+            await ledger.admit(key, "up/m", INPUT)
+        await asyncio.sleep(60)
+        await ledger.aclose()
+        return await store.usage("ann")
+
+    usage = asyncio.run(run())
+    assert usage.day.requests == 1, "the store has admitted the call"
+    assert (usage.day.held_nusd, usage.day.spent_nusd, usage.under_way) == (0, 0, 0)

@@ -33,6 +33,15 @@ SETTLE_S: Final = 2.0
 RETRIES_S: Final = (0.1, 0.5, 2.0, 5.0, 15.0, 30.0)
 """Pauses between attempts to settle; if all of them fail, the end of the lease counts what was held."""
 
+RELEASE_S: Final = 1.0
+"""Seconds between two attempts to release calls that a store may have admitted although it reported a failure."""
+
+RELEASES: Final = 3
+"""Answers of the store after which a call that it does not know was not admitted; it may be admitted after the first one."""
+
+MAX_RELEASED: Final = 1_000
+"""Calls that are remembered until the store answers; it counts the others as spent."""
+
 PROOF_S: Final = 10.0
 """Seconds that calls wait for the first call of a model to show what its calls cost."""
 
@@ -66,6 +75,8 @@ class Ledger:
         self._open: dict[str, Booking] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._renewal: asyncio.Task[None] | None = None
+        self._released: dict[Booking, int] = {}  # and the answers that are still needed
+        self._releasing: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._unproven: collections.Counter[tuple[str, str]] = collections.Counter()
         self._has_settled = asyncio.Event()
@@ -108,6 +119,7 @@ class Ledger:
             result = await store.admit(nodes, booking.open_call, LEASE_S)
         except StorageError as exc:
             self.ended(booking)
+            self._release_later(booking)
             raise unavailable(exc) from exc
         except asyncio.CancelledError:
             booking.close()  # it may have been admitted
@@ -204,6 +216,23 @@ class Ledger:
         if self._open.pop(booking.call_id, None) is not None:
             self.counters.spend(booking.key.name, cost_nusd, unpriced=booking.spend.is_unpriced)
 
+    def _release_later(self, booking: Booking) -> None:
+        """Release a call whose admission failed: where only the answer was lost, its upper estimate would count as spent."""
+        if len(self._released) < MAX_RELEASED:
+            self._released[booking] = RELEASES
+        if self._releasing is None or self._releasing.done():
+            self._releasing = asyncio.create_task(self._release())
+
+    async def _release(self) -> None:
+        while self._released:
+            await asyncio.sleep(RELEASE_S)
+            with contextlib.suppress(StorageError):
+                for booking in list(self._released):
+                    was_admitted = await booking.store.settle(booking.accounts, booking.call_id, 0)
+                    self._released[booking] -= 1
+                    if was_admitted or not self._released[booking]:
+                        del self._released[booking]
+
     def in_background(self, action: Coroutine[Any, Any, None]) -> None:
         """Run an action that ``aclose`` waits for."""
         task = asyncio.create_task(action)
@@ -214,7 +243,9 @@ class Ledger:
         """Settle what can be settled."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=CLOSE_S)
-        for task in [*self._tasks, *([self._renewal] if self._renewal is not None else [])]:
+        for task in (*self._tasks, self._renewal, self._releasing):
+            if task is None:
+                continue
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
