@@ -247,7 +247,7 @@ def test_usage_of_vectors_is_estimated_where_it_is_missing(body, tokens):
 
 
 class LosesAnswers(MemoryStore):
-    """A store that admits calls, at once or when it is asked again, and whose answer is lost; then it is away for a while."""
+    """A store that admits calls, at once or later, and whose answer is lost; then it is away for a while."""
 
     def __init__(self, *, is_late):
         super().__init__()

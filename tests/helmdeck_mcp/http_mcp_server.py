@@ -1,4 +1,4 @@
-"""An MCP server over HTTP without the library, so that it can refuse, break off and forget what a correct one does not."""
+"""An MCP server over HTTP without the library, so that it can refuse, truncate and forget what a correct one does not."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ class HttpMcpServer:
 
     :ivar tools: names of the tools.
     :ivar token: the bearer token that requests need.
-    :ivar breaks: how often the stream of notifications breaks off before it reports a change.
+    :ivar breaks: how often the stream of notifications is truncated before it reports a change.
     :ivar started: set when ``held`` calls of ``hold`` are under way; they are answered when ``released`` is set.
     """
 

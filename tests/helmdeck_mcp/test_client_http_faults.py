@@ -1,4 +1,4 @@
-"""Faults of MCP servers over HTTP: refused calls, responses that break off, new tokens, restarts and proxies."""
+"""Faults of MCP servers over HTTP: refused calls, truncated responses, new tokens, restarts and proxies."""
 
 import asyncio
 import contextlib
@@ -39,7 +39,7 @@ def failure(deck, name):
 
 @ERAS
 @pytest.mark.parametrize("name", ["stream_breaks", "body_breaks"])
-def test_response_that_breaks_off_costs_no_other_call_of_the_server(tmp_path, is_modern, name):
+def test_truncated_response_costs_no_other_call_of_the_server(tmp_path, is_modern, name):
     server = HttpMcpServer("hold", "ok", name, is_modern=is_modern)
     with deck_over(server, tmp_path) as deck, ThreadPoolExecutor() as pool:
         held = pool.submit(deck.run, "s__hold", {})
@@ -99,7 +99,7 @@ def test_token_of_a_file_is_read_again_when_the_server_rejects_the_former_one(tm
     assert server.methods.count("tools/list") == 1, "the connection stayed"
 
 
-def test_stream_of_notifications_that_breaks_off_again_and_again_still_reports_changes(tmp_path):
+def test_stream_of_notifications_that_is_truncated_again_and_again_still_reports_changes(tmp_path):
     plugin, changes = changes_of()
     with deck_over(HttpMcpServer("ok", breaks=5), tmp_path, plugin) as deck:
         assert "s__ok" in {entry.id for entry in deck.catalog.entries}

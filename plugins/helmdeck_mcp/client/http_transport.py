@@ -31,7 +31,7 @@ TOO_LARGE_TEXTS = ("Server-sent event exceeded", "the response body exceeds")
 
 PROXY_SCHEMES = ("http://", "https://", "socks5://", "socks5h://")
 
-BROKEN_TEXTS = ("SSE stream", "the response broke off")
+BROKEN_TEXTS = ("SSE stream", "the response was truncated")
 """How a call is reported whose response ended early; other calls have responses of their own."""
 
 
@@ -75,7 +75,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 class _Renewed(httpx2.AsyncByteStream):
-    """A stream of notifications, which the library opens again after its end, but gives up after two failures or silences."""
+    """A stream of notifications, which the library opens again after its end, but not after a second failure or silence."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -114,7 +114,7 @@ class _Transport(httpx2.AsyncBaseTransport):
                 raise
             if isinstance(exc, (httpx2.ConnectError, httpx2.ConnectTimeout)):  # the server has not seen the call
                 return _refusal(503, SESSION_LOST, "the server cannot be reached")
-            return _refusal(502, CALL_LOST, f"the connection broke off: {str(exc) or type(exc).__name__}")
+            return _refusal(502, CALL_LOST, f"the connection failed: {str(exc) or type(exc).__name__}")
         return (
             await _explained(request, response)
             if response.status_code >= 400 and request.method == "POST"

@@ -23,7 +23,7 @@ SESSION_LOST = -32_000_404
 """Error code for a request that a server refused because its session has ended, or that did not reach it."""
 
 CALL_LOST = -32_000_410
-"""Error code for a request over HTTP whose response broke off."""
+"""Error code for a request over HTTP whose response was truncated."""
 
 UNAUTHORIZED = -32_000_401
 """Error code for a request over HTTP whose credentials the server rejected."""
