@@ -1,5 +1,7 @@
 """The command line as a whole: finding commands, help, errors and exit codes."""
 
+import atexit
+import gc
 import json
 import os
 import subprocess
@@ -304,7 +306,31 @@ def test_package_runs_with_python_m_and_an_ascii_terminal_does_not_break_output(
             assert json.loads(out)["packs"][0]["name"] == "漢字"
 
 
+COLLECTIONS = """
+import gc, sys
+from helmdeck_core.cli import main
+
+def report(phase, info):
+    if phase == "start" and (count := len(gc.get_objects())) > 30_000:
+        print(f"a collection of {count} objects", file=sys.stderr)
+
+gc.callbacks.append(report)
+sys.exit(main())
+"""
+
+
+def test_the_process_of_a_command_spends_no_time_on_collections_of_its_modules(tmp_path):
+    command = [sys.executable, "-c", COLLECTIONS, "catalog", "show"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_main_reads_sys_argv_by_default(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["helmdeck", "--version"])
-    assert main() == 0
+    thresholds = gc.get_threshold()
+    try:
+        assert main() == 0
+    finally:  # the process is that of the tests
+        gc.set_threshold(*thresholds)
+        atexit.unregister(gc.freeze)
     assert capsys.readouterr().out.startswith("helmdeck ")
