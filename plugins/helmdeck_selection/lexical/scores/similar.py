@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Final
 
-from helmdeck_language import Lexicon, Speller
+from helmdeck_language import Lexicon
 
 # Shorter words are similar by chance.
 _MIN_LETTERS: Final = 5
+# Shorter words have too many neighbours.
+_MIN_LETTERS_SWAPPED: Final = 4
 # Minimum Dice similarity of trigrams, and maximum number of matches.
 _MIN_SIMILARITY: Final = 0.5
 _MAX_MATCHES: Final = 3
@@ -24,7 +26,7 @@ class Spelling:
 
     def __init__(self, vocabulary: Collection[str], lexicon: Lexicon) -> None:
         self._lexicon = lexicon
-        self._speller = Speller([*vocabulary, *lexicon.synonyms_of])
+        self._vocabulary = vocabulary
         self._known: dict[str, list[tuple[str, int]]] = defaultdict(list)
         for term in vocabulary:
             if len(term) >= _MIN_LETTERS and term.isalpha():
@@ -57,10 +59,19 @@ class Spelling:
         synonyms_of = self._lexicon.synonyms_of
         if term in synonyms_of or self._lexicon.everyday_meanings(term):
             return []
-        meant = self._speller.correct(term)
-        if meant is None or sorted(meant) != sorted(term):
+        swapped = (other for other in _swaps(term) if other in self._vocabulary or other in synonyms_of)
+        meant = min(swapped, default=None)
+        if meant is None:
             return []
         return [(meant, 1.0), *((other, _SYNONYM) for other in synonyms_of.get(meant, ()))]
+
+
+def _swaps(term: str) -> Iterator[str]:
+    """Yield a term with two different neighbours swapped, which are not its first letter: few mistakes are there."""
+    if len(term) >= _MIN_LETTERS_SWAPPED and term.isalpha():
+        for place in range(1, len(term) - 1):
+            if term[place] != term[place + 1]:
+                yield term[:place] + term[place + 1] + term[place] + term[place + 2 :]
 
 
 def _trigrams(term: str) -> set[str]:
