@@ -78,7 +78,7 @@ class Entry:
 
 
 class Catalog:
-    """Packs and pipelines in a fixed order. Immutable; the version is a hash of the content.
+    """Packs and pipelines in a fixed order. Immutable, and equal to a catalog of equal entries; the version is a hash of the content.
 
     :ivar entries: packs first, then pipelines, each in source order.
 
@@ -102,6 +102,12 @@ class Catalog:
 
     def __len__(self) -> int:
         return len(self.entries)
+
+    def __eq__(self, other: object) -> bool:
+        return self.entries == other.entries if isinstance(other, Catalog) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._by_id))  # that of all content takes a hundred times as long
 
     def get(self, entry_id: str) -> Entry | None:
         """Return an entry by id; ``None`` if there is none."""

@@ -291,10 +291,12 @@ def test_large_catalog_falls_back_to_ids_then_to_json_mode(answering, tmp_path, 
     assert [form.name for form in wanted.offer.forms if form.schema is not None] == forms
 
 
-def test_schema_is_made_on_demand(answering, monkeypatch):
+def test_schema_is_made_on_demand(answering, monkeypatch, tmp_path):
+    source = tmp_path / "own.json"  # decks of equal catalogs share their schemas
+    source.write_text(json.dumps({"packs": [{"name": "tool.of_this_test", "input_schema": {"type": "object"}}]}))
     made = []
     monkeypatch.setattr(constraints, "_whole", lambda properties: made.append(properties))
-    wanted = request_of(answering, FRONTIER).response_format
+    wanted = request_of(answering, FRONTIER, config={"catalog": {"sources": [str(source)]}}).response_format
     assert [form.name for form in wanted.offer.forms] == ["arguments", "ids"] and made == []
     assert wanted.schema is None and len(made) == 2
 

@@ -32,6 +32,7 @@ from helmdeck_core import (
     StopReason,
     hookimpl,
 )
+from helmdeck_planner.embedded.entries.indexed import index_of
 from helmdeck_reading.decoder.json_decoder import JsonDecoder as Decoder
 from tests.case_support import each_case
 
@@ -105,6 +106,14 @@ def test_a_catalog_is_indexed_once_however_often_it_is_ranked(deck_with):
         deck.select(ask, model=FREE)
         deck.rank(ask)
     assert ranker.indexed == [deck.catalog.version]
+
+
+def test_decks_of_equal_catalogs_share_their_profiles_unless_they_are_large():
+    def catalog(entries):
+        return Catalog.from_data({"packs": [{"name": f"tool.{number}"} for number in range(entries)]}, "shared")
+
+    assert index_of(catalog(3)) is index_of(catalog(3)) is not index_of(catalog(2))
+    assert index_of(catalog(501)) is not index_of(catalog(501))
 
 
 SELECTIONS = """

@@ -31,6 +31,14 @@ def test_the_version_follows_the_content():
     assert one.version == same.version != two.version
 
 
+def test_catalogs_of_equal_entries_are_equal_and_of_one_hash():
+    one, same, two, elsewhere = (
+        Catalog.from_data({"packs": [pack(description=text)]}, source) for text, source in ("ax", "ax", "bx", "ay")
+    )
+    assert one == same and hash(one) == hash(same)
+    assert one not in (two, elsewhere, Catalog(), one.entries)
+
+
 def test_the_later_catalog_replaces_an_id_where_it_stands():
     first = Catalog.from_data({"packs": [pack("a"), pack("b")]}, "one")
     second = Catalog.from_data({"packs": [pack("c"), pack("a", description="new")]}, "two")

@@ -419,3 +419,18 @@ def test_field_weights_are_configurable(deck_with):
 def test_unknown_weight_is_a_mistake_with_the_valid_names(deck_with):
     with pytest.raises(ConfigError, match="did you mean 'description'"):
         deck_with(config={"selection": {"rankers": {"lexical": {"descripton": 1.0}}}})
+
+
+def test_decks_of_equal_catalogs_share_an_index_unless_it_is_large_or_has_word_files(tmp_path: Any) -> None:
+    (ranker,) = helmdeck_rankers()
+
+    def catalog(entries: int) -> Catalog:
+        return Catalog.from_data({"packs": [{"name": f"tool.{number}"} for number in range(entries)]}, "shared")
+
+    shared = ranker.index(catalog(3))
+    assert ranker.index(catalog(3)) is shared
+    assert ranker.index(catalog(2)) is not shared and ranker.index(catalog(3), meaning=0.0) is not shared
+    assert ranker.index(catalog(501), meaning=0.0) is not ranker.index(catalog(501), meaning=0.0)
+    (tmp_path / "words.toml").write_text('synonyms = ["tool gadget"]\n')
+    words = str(tmp_path / "words.toml")
+    assert ranker.index(catalog(3), words=words) is not ranker.index(catalog(3), words=words)

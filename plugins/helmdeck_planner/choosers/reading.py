@@ -18,6 +18,7 @@ import attrs
 
 from helmdeck_core import Catalog
 from helmdeck_planner.embedded.choice.confidence import UNSURE
+from helmdeck_planner.embedded.entries.indexed import index_of
 from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.pick import Pick
 from helmdeck_planner.embedded.picks import understand
@@ -61,5 +62,4 @@ def _reading(pick: Pick) -> Reading:
 
 @functools.lru_cache(2)
 def _index(catalog: Catalog) -> tuple[LexicalIndex, Profiles]:
-    lexical = LexicalIndex(catalog)
-    return lexical, Profiles(catalog.entries, lexical.lexicon)
+    return index_of(catalog)

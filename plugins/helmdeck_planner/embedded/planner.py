@@ -25,6 +25,7 @@ from helmdeck_core import (
     Task,
     Usage,
 )
+from helmdeck_planner.embedded.entries.indexed import index_of
 from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.picks import MAX_TOKENS, Understood, understand
 from helmdeck_planner.embedded.steps import model_advice, quoted, steps_of, unsure_advice, whole_inputs
@@ -94,8 +95,7 @@ class LexicalPlanner:
     def _index(self, catalog: Catalog) -> tuple[LexicalIndex, Profiles]:
         latest = self._latest
         if latest is None or latest[0] is not catalog:
-            lexical = LexicalIndex(catalog, words=self._words)
-            latest = self._latest = (catalog, lexical, Profiles(catalog.entries, lexical.lexicon))
+            latest = self._latest = (catalog, *index_of(catalog, self._words))
         return latest[1], latest[2]
 
 
