@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from helmdeck_language import Kind, scan
+from helmdeck_language.values.scanner import _OF_BRACKETED_CODE, _token
 from tests.case_support import each_case
+from tests.cli_support import ROOT
 
 
 @each_case(
@@ -48,3 +50,15 @@ def test_value_of_several_pieces_is_one_token(text: str, kind: Kind, value: str)
 @each_case("text", ["give it a +100", "at 0930 2026", "close the ticket(s)", "move 12 34 56 by hand"])
 def test_numbers_and_plural_brackets_are_no_phone_numbers_or_calls(text: str) -> None:
     assert not {Kind.PHONE, Kind.CODE} & {token.kind for token in scan(text)}
+
+
+def test_code_with_brackets_is_looked_for_only_where_a_text_can_have_it() -> None:
+    whole, others = (_token(has_bracketed_code) for has_bracketed_code in (True, False))
+    assert len(others.pattern) < len(whole.pattern) / 5
+    texts = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    texts = [text for text in texts if not _OF_BRACKETED_CODE.search(text)]
+    assert len(texts) > 200
+    for text in texts:
+        assert [(found.lastgroup, *found.span()) for found in whole.finditer(text)] == [
+            (found.lastgroup, *found.span()) for found in others.finditer(text)
+        ]
