@@ -21,9 +21,12 @@ def postgres_schema():
         pytest.skip(f"no PostgreSQL at HELMDECK_TEST_POSTGRES_URL or its default: {exc}")
     schema = f"helmdeck_{uuid.uuid4().hex[:12]}"
     with connection:
+        connection.execute("SET synchronous_commit = off")
         connection.execute(f"CREATE SCHEMA {schema}")
         separator = "&" if "?" in POSTGRES_URL else "?"
-        yield f"{POSTGRES_URL}{separator}options=-csearch_path%3D{schema}", connection, schema
+        # Without it, each commit waits for the disk, which only matters to a server that crashes.
+        options = f"-csearch_path%3D{schema}%20-csynchronous_commit%3Doff"
+        yield f"{POSTGRES_URL}{separator}options={options}", connection, schema
         connection.execute(f"DROP SCHEMA {schema} CASCADE")
 
 
@@ -34,13 +37,15 @@ def emptied(postgres, version_table):
         "SELECT tablename, hastriggers FROM pg_tables WHERE schemaname = %s AND tablename <> %s",
         (schema, version_table),
     ).fetchall()
-    guarded = [f"{schema}.{name}" for name, has_triggers in tables if has_triggers]  # such as the audit log
-    for name in guarded:
-        connection.execute(f"ALTER TABLE {name} DISABLE TRIGGER USER")
-    if tables:
-        connection.execute(f"TRUNCATE {', '.join(f'{schema}.{name}' for name, _ in tables)}")
-    for name in guarded:
-        connection.execute(f"ALTER TABLE {name} ENABLE TRIGGER USER")
+    statements = []  # deleting a few rows takes a tenth of truncating their tables
+    for name, has_triggers in tables:
+        table = f"{schema}.{name}"
+        if not has_triggers:
+            statements.append(f"DELETE FROM {table}")
+        elif connection.execute(f"SELECT FROM {table} LIMIT 1").rowcount:  # such as the audit log
+            change = f"ALTER TABLE {table} {{}} TRIGGER USER"
+            statements += [change.format("DISABLE"), f"DELETE FROM {table}", change.format("ENABLE")]
+    connection.execute("; ".join(statements))
     return url
 
 
