@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from helmdeck_core.cli import options
 from helmdeck_core.cli.exit_codes import MEANINGS, error_message
 from helmdeck_core.cli.registry import CommandRegistry
-from helmdeck_core.cli.terminal import table
+from helmdeck_core.cli.terminal import table, terminal_width
 
 DESCRIPTION = "Dependable structured answers from a mixed fleet of models."
 EXAMPLES = """\
 examples:
-  helmdeck plan "remember this and draft a blog post about it" --document notes.txt
+  helmdeck plan "draft a blog post about it" --document notes.txt
   helmdeck plan --model local/lexical --json < request.txt
   helmdeck budgets local/lexical
   helmdeck catalog rank "turn this talk into slides" --why
@@ -45,7 +44,7 @@ def top_help(registry: CommandRegistry) -> str:
     group = parser.add_argument_group("information")
     group.add_argument("-h", "--help", action="store_true", help="show this help, or that of a command")
     group.add_argument("--version", action="store_true", help="show the version")
-    codes = "\n".join(f"  {code:>3}  {meaning}" for code, meaning in sorted(MEANINGS.items()))
+    codes = _listed([(f"{code:>3}", meaning) for code, meaning in sorted(MEANINGS.items())])
     variables = "Each setting also has an environment variable, such as HELMDECK_MODEL or HELMDECK_PLUGINS__DISABLE."
     parser.epilog = f"{EXAMPLES}\n\nexit codes:\n{codes}\n\n{variables}"
     return parser.format_help().rstrip()
@@ -60,5 +59,4 @@ def _summary(name: str, registry: CommandRegistry) -> str:
 
 
 def _listed(rows: Sequence[tuple[str, str]]) -> str:
-    width = int(os.environ["COLUMNS"]) if os.environ.get("COLUMNS", "").isdigit() else None
-    return "\n".join(f"  {line}" for line in table(rows, width=width).split("\n"))
+    return "\n".join(f"  {line}" for line in table(rows, width=terminal_width() - 2).split("\n"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -12,6 +13,7 @@ import attrs
 
 from helmdeck_core.cli import printing
 from helmdeck_core.cli.exit_codes import UsageError, missing_directory_error
+from helmdeck_core.cli.terminal import MIN_WIDTH, wrap
 from helmdeck_core.suggestions import nearest
 
 if TYPE_CHECKING:
@@ -60,6 +62,19 @@ class Parser(argparse.ArgumentParser):
         elif not label and word.endswith(".toml"):
             hint = f" (did you mean '--config {word}'?)"
         raise UsageError(f"{message}{hint}; see `{self.prog} --help`")
+
+    def format_help(self) -> str:
+        """The help, with the text below the options wrapped; its indented lines, such as commands, stay whole."""
+        epilog = self.epilog
+        if epilog:
+            width = max(shutil.get_terminal_size().columns - 2, MIN_WIDTH)  # that of argparse
+            self.epilog = "\n".join(
+                line if line.startswith(" ") else "\n".join(wrap(line, width)) for line in epilog.split("\n")
+            )
+        try:
+            return super().format_help()
+        finally:
+            self.epilog = epilog
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Raise ``ParserExit``."""

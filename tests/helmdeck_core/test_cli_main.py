@@ -100,7 +100,8 @@ def test_help_lists_every_command_and_every_exit_code(cli):
     done = cli("--help")
     assert done.code == 0
     assert all(f"  {name} " in done.out and summary in done.out for name, summary in COMMANDS.items())
-    assert all(f"{code:>5}  {meaning}" in done.out for code, meaning in MEANINGS.items())
+    words = " ".join(done.out.split())
+    assert all(f"{int(code)} {meaning}" in words for code, meaning in MEANINGS.items())
 
 
 def test_without_a_command_the_help_is_printed_to_standard_error(cli):
@@ -122,6 +123,12 @@ def test_every_command_has_help_with_the_global_options(cli, command):
     assert done.code == 0
     assert done.out.startswith(f"usage: helmdeck {command}")
     assert "--disable-plugin PLUGIN" in done.out
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_a_terminal_of_80_columns(cli, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert [line for line in cli(*command.split(), "--help").out.splitlines() if len(line) > 80] == []
 
 
 @pytest.mark.parametrize(
