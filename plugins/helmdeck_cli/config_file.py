@@ -132,7 +132,7 @@ def add_to_file(path: Path, added: Sequence[SettingsTable]) -> tuple[str, ...]:
 def replace_text(path: Path, text: str) -> None:
     """Replace the text of a file as a whole, with its permissions; a missing one is created. A link to a file stays a link.
 
-    :raises OSError: the file is as before.
+    :raises OSError: the file is as before; a missing one is still missing.
 
     >>> from pathlib import Path
     >>> from helmdeck_cli import replace_text
@@ -141,7 +141,11 @@ def replace_text(path: Path, text: str) -> None:
     'model = "acme/large"'
     """
     if not path.exists():
-        path.write_text(text, encoding="utf-8")
+        try:
+            path.write_text(text, encoding="utf-8")
+        except BaseException:  # such as a full disk
+            path.unlink(missing_ok=True)
+            raise
         return
     path = path.resolve()
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

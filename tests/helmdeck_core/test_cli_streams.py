@@ -138,6 +138,23 @@ def test_exit_code_of_an_error_survives_unwritable_streams(tmp_path):
     assert shell("helmdeck plan --json '' >&-", tmp_path).returncode == ExitCode.USAGE
 
 
+@pytest.mark.skipif(os.name != "posix", reason="the limit of a file's size is set by a POSIX shell")
+@pytest.mark.parametrize(
+    ("words", "target"),
+    [
+        ("init", "helmdeck.toml"),
+        ("hooks --write hooks.md", "hooks.md"),
+        ("plugins new pack tides", "helmdeck-pack-tides"),
+        ("plugins new pack tides --file", "tides.py"),
+    ],
+)
+def test_nothing_half_written_is_left_where_the_disk_is_full(tmp_path, words, target):
+    done = shell(f"ulimit -f 0; helmdeck {words}", tmp_path)
+    assert done.returncode == ExitCode.USAGE
+    assert b"cannot be written" in done.stderr and b"Traceback" not in done.stderr
+    assert not (tmp_path / target).exists()
+
+
 def test_main_raises_nothing_with_closed_standard_output(monkeypatch, capsys):
     class Closed:
         encoding = "utf-8"

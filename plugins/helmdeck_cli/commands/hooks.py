@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the implementations of all hooks or of one, or write the reference."""
     if arguments.write is not None:
-        return _write(arguments.write)
+        return _write(arguments.write, is_json=arguments.json)
     from helmdeck_cli.printing.hook_reference import hook_uses
     from helmdeck_core import list_plugins
 
@@ -107,15 +107,19 @@ def _show_one(use: HookUse) -> None:
         show(table(rows, ("value", "plugin", "replaces that of")))
 
 
-def _write(path: Path) -> int:
+def _write(path: Path, *, is_json: bool) -> int:
+    from helmdeck_cli.config_file import replace_text
     from helmdeck_cli.printing.hook_reference import hooks_page
 
-    text = hooks_page()  # before the file is opened, so that an error leaves the old file
+    text = hooks_page()
     try:
-        path.write_text(text, encoding="utf-8")
+        replace_text(path, text)
     except OSError as exc:
         raise UsageError(f"{path}: the file cannot be written ({exc.strerror or exc})") from exc
-    note(f"wrote {path}")
+    if is_json:
+        show_json({"file": str(path)})
+    else:
+        note(f"wrote {path}")
     return ExitCode.OK
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -55,10 +56,11 @@ def run(arguments: argparse.Namespace) -> int:
     files = render(kind, name)
     with _creating(target):
         target.mkdir()
-        for path, text in files.items():
-            place = target / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
+        with _removed_after_failure(target):
+            for path, text in files.items():
+                place = target / path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text(text, encoding="utf-8")
     if arguments.json:
         show_json({"folder": str(target), "files": list(files)})
         return ExitCode.OK
@@ -84,9 +86,23 @@ def _creating(target: Path) -> Iterator[None]:
         raise UsageError(f"{target} cannot be written: {exc.strerror}") from exc
 
 
+@contextlib.contextmanager
+def _removed_after_failure(target: Path) -> Iterator[None]:
+    """Remove what was written of a file or folder, for instance where the disk is full: a second try would find it."""
+    try:
+        yield
+    except BaseException:
+        if target.is_dir():
+            shutil.rmtree(target, ignore_errors=True)
+        else:
+            target.unlink()
+        raise
+
+
 def _create_file(arguments: argparse.Namespace, target: Path, text: str) -> int:
-    with _creating(target), target.open("x", encoding="utf-8") as file:
+    with _creating(target), target.open("x", encoding="utf-8") as file, _removed_after_failure(target):
         file.write(text)
+        file.flush()
     if arguments.json:
         show_json({"file": str(target)})
         return ExitCode.OK

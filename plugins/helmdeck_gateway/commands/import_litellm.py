@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from helmdeck_cli import replace_text
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, note, show, show_json, table
 
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{arguments.file}: a name in it cannot be written in TOML: {exc}") from exc
     if target is not None:
         try:
-            target.write_text(text, encoding="utf-8")
+            replace_text(target, text)
         except OSError as exc:
             raise UsageError(f"{target} cannot be written: {exc}") from exc
     mistakes = _mistakes(target) if target is not None else []
