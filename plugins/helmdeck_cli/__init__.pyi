@@ -15,6 +15,7 @@ from helmdeck_cli.inputs import add_out as add_out
 from helmdeck_cli.inputs import add_request as add_request
 from helmdeck_cli.inputs import input_values as input_values
 from helmdeck_cli.inputs import pairs as pairs
+from helmdeck_cli.inputs import plot_path as plot_path
 from helmdeck_cli.inputs import port_number as port_number
 from helmdeck_cli.inputs import positive_number as positive_number
 from helmdeck_cli.inputs import read_input as read_input

@@ -163,6 +163,22 @@ def request_words(arguments: argparse.Namespace) -> str:
     return text.strip()
 
 
+def plot_path(path: Path | None) -> Path | None:
+    """Return the file of ``--plot``; its folder is checked before a long measurement.
+
+    :raises UsageError: there is no such folder.
+
+    >>> from helmdeck_cli import plot_path
+    >>> plot_path(None)
+    """
+    if path is None:
+        return None
+    path = path.expanduser()
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"--plot: {path}: the plot cannot be written (there is no folder {path.parent})")
+    return path
+
+
 def read_text(path: str | None) -> str:
     """Read text in UTF-8, or in UTF-16 with a byte order mark; for the path, see ``read_input``.
 

@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 import pytest
 
 from helmdeck_cli.evaluation.measure import evaluate
-from helmdeck_cli.evaluation.plot import sparkline
 from helmdeck_cli.evaluation.requests import LabelledRequest, read_requests
 from helmdeck_core import Catalog, LazyScores, Ranking
 from helmdeck_core.cli import ExitCode, UsageError
@@ -84,6 +83,13 @@ def test_curve_is_drawn_as_svg_with_one_line_per_ranker(cli, tmp_path):
     assert code == ExitCode.OK and "out.svg" in err
     assert len(root.findall("{*}polyline")) == 2
     assert {"lexical", "lexical:synonym=0.1"} <= {text.text for text in root.findall("{*}text")}
+
+
+def test_table_of_three_sizes_fits_a_terminal_of_80_columns(cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = evaluated(cli)
+    table = out.partition("\n\n")[2].partition("\n\n")[0]
+    assert "@20" in table and max(map(len, table.splitlines())) <= 80
 
 
 def test_plot_that_cannot_be_written_is_a_usage_error(cli):
@@ -164,7 +170,3 @@ def test_sizes_grow_with_the_entries_before_the_needed_one():
     (outcome,) = evaluate("own", Catalog.from_data(CATALOG, "t"), lambda _: ranking_of(*IDS), [request], 4).outcomes
     assert outcome.places == (1, 4)
     assert outcome.sizes == (len(json.dumps(CATALOG["packs"][0], separators=(",", ":"))), outcome.needed_bytes)
-
-
-def test_sparkline_has_one_bar_per_value():
-    assert sparkline([0, 50, 100]) == "▁▅█"

@@ -306,6 +306,11 @@ def test_the_command_requires_a_confirmation(cli, monkeypatch):
     assert done.code == ExitCode.USAGE and "--yes" in done.err
 
 
+def test_plot_in_a_missing_folder_is_an_error_before_anything_is_sent(cli, tmp_path):
+    done = cli("calibrate", "local/lexical", "--yes", "--plot", str(tmp_path / "missing" / "curve.svg"))
+    assert done.code == ExitCode.USAGE and "the plot cannot be written" in done.err and "calls" not in done.err
+
+
 def test_the_command_writes_row_log_and_curve(cli, monkeypatch, tmp_path):
     server = FailingServer(OPENAI_CHAT, text="nothing useful")
     monkeypatch.setenv("HELMDECK_PROVIDERS__VLLM__BASE_URL", server.base_url)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_cli.inputs import add_catalog, pairs, read_text, whole_number
+from helmdeck_cli.inputs import add_catalog, pairs, plot_path, read_text, whole_number
 from helmdeck_cli.printing.wording import counted
 from helmdeck_cli.progress import tracked
 from helmdeck_cli.shared_options import add_model
@@ -51,7 +51,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--misses", metavar="N", type=whole_number, default=10, help="missed tools to show; default: 10; 0: all"
     )
     parser.add_argument(
-        "--plot", metavar="FILE", help="write a plot of the complete selections by number of sent entries, as SVG"
+        "--plot",
+        metavar="FILE",
+        type=Path,
+        help="write a plot of the complete selections by number of sent entries, as SVG",
     )
 
 
@@ -67,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     from helmdeck_cli.evaluation.measure import evaluate
     from helmdeck_cli.evaluation.requests import read_requests
 
+    plot = plot_path(arguments.plot)
     decks = {name: _deck(arguments, name) for name in dict.fromkeys(arguments.ranker or [""])}
     catalog = next(iter(decks.values())).catalog
     text = read_text(arguments.requests)
@@ -82,8 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         progress = tracked(requests, f"{label}: {{}} of {counted(len(requests), 'request')}")
         results.append(evaluate(label, catalog, rank, progress, _main_k(arguments.k)))
-    if arguments.plot:
-        _write_plot(Path(arguments.plot), results, arguments.k)
+    if plot is not None:
+        _write_plot(plot, results, arguments.k)
     if arguments.json:
         show_json({"k": _main_k(arguments.k), "results": [each.to_dict(arguments.k) for each in results]})
     else:
@@ -120,13 +124,12 @@ def _deck(arguments: argparse.Namespace, name: str) -> Helmdeck:
 
 
 def _write_plot(path: Path, results: Sequence[Evaluation], ks: Sequence[int]) -> None:
+    from helmdeck_cli.config_file import replace_text
     from helmdeck_cli.evaluation.plot import curves
 
     rows = {each.name: each.curve(max(PLOTTED, *ks)) for each in results}
     try:
-        path.expanduser().write_text(
-            curves(rows, "the first k entries", "complete, percent", _main_k(ks)), encoding="utf-8"
-        )
+        replace_text(path, curves(rows, "the first k entries", "complete, percent", _main_k(ks)))
     except OSError as exc:
         raise UsageError(f"{path}: the plot cannot be written ({exc.strerror or exc})") from exc
     note(f"plot: {path}")
@@ -160,11 +163,10 @@ def _report(
 
 
 def results_table(results: Sequence[Evaluation], ks: Sequence[int]) -> str:
-    """One row per ranker: complete@k, recall@k, what 90 % of the requests need, time, the curve."""
-    from helmdeck_cli.evaluation.plot import sparkline
-
-    headings = ["ranker", *(f"complete@{k}" for k in ks), *(f"recall@{k}" for k in ks)]
-    headings += ["k for 90 %", "bytes for 90 %", "ms", f"complete@1-{max(ks)}"]
+    """One row per ranker: complete@k, recall@k, what 90 % of the requests need, time."""
+    # Headings wrap at their spaces, so that the table fits a terminal of 80 columns.
+    headings = ["ranker", *(f"complete @{k}" for k in ks), *(f"recall @{k}" for k in ks)]
+    headings += ["k for 90 %", "bytes for 90 %", "ms"]
     rows = [
         (
             each.name,
@@ -173,11 +175,10 @@ def results_table(results: Sequence[Evaluation], ks: Sequence[int]) -> str:
             f"{each.k_for(0.9):,}",
             f"{each.bytes_for(0.9):,}",
             f"{each.median_ms:.2f}",
-            sparkline(each.curve(max(ks))),
         )
         for each in results
     ]
-    return table(rows, headings, right=set(range(1, len(headings) - 1)))
+    return table(rows, headings, right=set(range(1, len(headings))))
 
 
 def _groups_table(results: Sequence[Evaluation], k: int) -> str:

@@ -1,4 +1,4 @@
-"""Curves as SVG, with text as text so that it can be read and searched, and as one line of a terminal."""
+"""Curves as SVG, with text as text so that it can be read and searched."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 760, 360, 60, 20, 200, 50
 COLOURS = ("#1f4e8c", "#c9803a", "#5f9e6e", "#8c4e6e", "#7a9cc6", "#6b6b6b")
-BARS = "▁▂▃▄▅▆▇█"
 
 
 def curves(rows: Mapping[str, Sequence[float]], x_label: str, y_label: str, marked: int = 12) -> str:
@@ -48,8 +47,3 @@ def curves(rows: Mapping[str, Sequence[float]], x_label: str, y_label: str, mark
         lines.append(f'<rect x="{WIDTH - RIGHT + 16}" y="{height - 9}" width="10" height="10" fill="{colour}"/>')
         lines.append(f'<text x="{WIDTH - RIGHT + 32}" y="{height}">{escape(name)}</text>')
     return "\n".join([*lines, "</svg>", ""])
-
-
-def sparkline(values: Sequence[float]) -> str:
-    """Return a bar per value, 0 to 100 percent."""
-    return "".join(BARS[min(len(BARS) - 1, int(value / 100 * len(BARS)))] for value in values)

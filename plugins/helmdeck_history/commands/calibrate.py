@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helmdeck_cli import SettingsTable, add_catalog, add_to_file, wait_for, whole_number
+from helmdeck_cli import SettingsTable, add_catalog, add_to_file, plot_path, replace_text, wait_for, whole_number
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, UsageError, labelled, note, read_config, show, show_json, table
 
@@ -84,6 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--max-cost is a positive number of US dollars, found {arguments.max_cost:g}")
     if arguments.seconds is not None and not arguments.seconds > 0:
         raise UsageError(f"--seconds is a positive number, found {arguments.seconds:g}")
+    plot_path(arguments.plot)
     loaded = read_config(arguments)
     limits = Limits(max_calls=arguments.max_calls, max_cost_usd=arguments.max_cost, max_seconds=arguments.seconds)
     if arguments.write is not None:
@@ -163,8 +164,11 @@ def _show(arguments: argparse.Namespace, outcomes: Sequence[Outcome]) -> int:
 
     today = datetime.datetime.now(datetime.UTC).date()
     rows = {each.model: report.budget_row(each, each.model, today) for each in outcomes}
-    if arguments.plot is not None:
-        arguments.plot.write_text(report.curve(outcomes), encoding="utf-8")
+    if (plot := plot_path(arguments.plot)) is not None:
+        try:
+            replace_text(plot, report.curve(outcomes))
+        except OSError as exc:
+            raise UsageError(f"{plot}: the plot cannot be written ({exc.strerror or exc})") from exc
     if arguments.json:
         data = [report.to_dict(each, rows[each.model]) for each in outcomes]
         show_json(data[0] if len(data) == 1 else {"calibrations": data})
