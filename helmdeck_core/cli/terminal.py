@@ -221,7 +221,7 @@ def table(
     room = (width or terminal_width()) - len(GAP) * (len(widths) - 1)
     # Break at spaces as long as that is enough; only then break words, such as ids.
     for least in (words, [MIN_WIDTH] * len(widths)):
-        while sum(widths) > room and (wide := [i for i, size in enumerate(widths) if size > max(least[i], MIN_WIDTH)]):
+        while sum(widths) > room and (wide := [i for i, size in enumerate(widths) if size > least[i]]):
             widths[max(wide, key=lambda i: (widths[i], -i))] -= 1
     lines = []
     for number, row in enumerate(every):

@@ -180,15 +180,15 @@ def test_init_names_the_command_for_a_model_that_does_not_answer(cli, server, tm
     server.mode = lambda request: "unavailable" if request.method == "POST" else "good"
     done = cli("init", "--model", MODEL)
     assert done.code == ExitCode.OK and "the model did not answer" in done.err
-    assert 'helmdeck ask "hi"  (when the server can be reached)' in done.out
+    assert 'helmdeck ask "hi"\n          (when the server can be reached)' in done.out
     server.mode = lambda request: "unauthorized" if request.method == "POST" else "good"
     done = cli("init", "--model", MODEL, "--force")
-    assert done.code == ExitCode.AUTH_FAILED and 'helmdeck ask "hi"  (after the correction)' in done.out
+    assert done.code == ExitCode.AUTH_FAILED and 'helmdeck ask "hi"\n          (after the correction)' in done.out
 
 
 def test_init_names_the_missing_key(cli, tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert '"hi"  (set OPENAI_API_KEY first)' in cli("init", "--model", "openai/gpt-4.1-mini").out
+    assert '"hi"\n          (set OPENAI_API_KEY first)' in cli("init", "--model", "openai/gpt-4.1-mini").out
 
 
 def test_init_asks_at_most_three_questions(cli, server, tmp_path, typed, monkeypatch):

@@ -74,6 +74,13 @@ def test_budget_policy_text_follows_the_configuration(cli, tmp_path):
     assert "catalogs of any size" in changed
 
 
+def test_budgets_fit_a_terminal_of_80_columns_with_whole_numbers(cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    out = cli("budgets").out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "1,000,000" in out
+
+
 def test_budgets_as_json_has_rows_policy_and_null_for_no_limit(cli):
     data = cli("budgets", "--json").data
     found = {row["row"]: row for row in data["budgets"]}

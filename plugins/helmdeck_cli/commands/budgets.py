@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli.inputs import add_catalog
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, hanging, labelled, make_deck, show, show_json, table
+from helmdeck_core.cli import ExitCode, hanging, labelled, make_deck, show, show_json, table, terminal_width
 
 if TYPE_CHECKING:
     from helmdeck_core import BudgetLookup
@@ -26,6 +26,11 @@ PRICES = ("input_cost_usd_per_mtok", "cached_input_cost_usd_per_mtok", "output_c
 
 HEADINGS = ("model id prefix", "tier", "in", "out", "catalog", "flags", "variant", "$ in", "$ cached", "$ out")
 """The headings of the table."""
+
+WIDE = 100
+"""Columns of a terminal that all columns of the table need; a narrower one gets ``NARROW_COLUMNS``, without variant and $ cached."""
+
+NARROW_COLUMNS = (0, 1, 2, 3, 4, 5, 7, 9)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         show_json({"budgets": [budget_data(row) for row in rows], "policy": policy})
         return ExitCode.OK
-    show(table([_cells(row) for row in rows], HEADINGS, right={2, 3, 4, 7, 8, 9}))
+    kept = range(len(HEADINGS)) if terminal_width() >= WIDE else NARROW_COLUMNS
+    table_rows = [[cells[i] for i in kept] for cells in map(_cells, rows)]
+    numbers = {place for place, i in enumerate(kept) if i in {2, 3, 4, 7, 8, 9}}
+    show(table(table_rows, [HEADINGS[i] for i in kept], right=numbers))
     show()
     show(hanging("", policy))
     show(hanging("", _LEGEND))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from helmdeck_cli.execution import wait_for
 from helmdeck_cli.shared_options import add_model
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, UsageError, can_ask, exit_code_of, failure_lines, note, show, show_json
+from helmdeck_core.cli import ExitCode, UsageError, can_ask, exit_code_of, failure_lines, hanging, note, show, show_json
 
 if TYPE_CHECKING:
     from helmdeck_cli.setup.available_models import AvailableModels
@@ -194,7 +194,9 @@ def _show(arguments: argparse.Namespace, text: str) -> None:
 
 def _next(arguments: argparse.Namespace, data: dict[str, Any], command: str, hint: str) -> None:
     data["next"] = command
-    _show(arguments, f"next      {command}{f'  ({hint})' if hint else ''}")
+    _show(arguments, f"next      {command}")
+    if hint:
+        _show(arguments, hanging(" " * 10, f"({hint})"))
 
 
 @hookimpl
