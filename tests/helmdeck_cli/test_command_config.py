@@ -346,6 +346,11 @@ def test_mistakes_of_all_kinds_are_reported_together(cli, configure, tmp_path):
     }
 
 
+def test_mistake_of_a_provider_is_not_reported_as_a_missing_provider_of_the_model_too(cli, configure):
+    configure('model = "shop/m"\n[providers.shop]\nbase_url = "http://localhost/v1"\napi_key = "plain"\n')
+    assert list(problems(cli("config", "check", "--json"))) == ["providers.shop.api_key"]
+
+
 def test_store_that_cannot_be_written_is_a_mistake(cli, configure, tmp_path):
     (tmp_path / "history.db").mkdir()
     configure(f'[history]\nurl = "sqlite:{tmp_path}/history.db"\n')

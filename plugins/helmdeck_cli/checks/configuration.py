@@ -85,7 +85,9 @@ def check_config(loaded: LoadedConfig) -> ConfigReport:
             registry = ProviderPool(runtime).registry
             notices = tuple(notice for name in runtime.config.providers for notice in registry.notices(name))
             catalog_entries, catalog_mistakes = _check_catalog(runtime)
-            mistakes += [*catalog_mistakes, *_check_model(runtime), *provider_mistakes(runtime)]
+            if not _concerns_provider(mistakes, ModelId.provider_of(runtime.config.model)):
+                mistakes += _check_model(runtime)
+            mistakes += [*catalog_mistakes, *provider_mistakes(runtime)]
             checks = [command.value.check for command in runtime.contributed(Command).values()]
             own = [mistake for check in checks if check is not None for mistake in check(runtime)]
             own = [*_check_rankers(runtime), *_check_stores(runtime), *own]
@@ -159,6 +161,12 @@ def _check_stores(runtime: Runtime) -> Iterator[Mistake]:
     for finding in check_stores(runtime.config, sinks):
         if finding.state is State.FAIL:
             yield Mistake(keys.get(finding.subject, finding.subject), finding.text, "", finding.remedy)
+
+
+def _concerns_provider(mistakes: Sequence[Mistake], provider: str) -> bool:
+    """Whether the table of a provider has a mistake: it is left out then, so that its models seem to have no provider."""
+    keys = (mistake.where.rpartition(": ")[2].split(".") for mistake in mistakes)
+    return any(key[:2] == ["providers", provider] for key in keys)
 
 
 def _check_model(runtime: Runtime) -> list[Mistake]:
