@@ -1,5 +1,6 @@
 """``helmdeck completion``: the words that are completed, and the scripts in real shells."""
 
+import json
 import os
 import pty
 import re
@@ -84,6 +85,11 @@ def values(*words):
 def test_commands_options_and_values_are_completed_also_those_of_plugins(acme, words, expected):
     found = values(*words)
     assert found == expected if expected is not None else {"plan", "doctor", "acme", "catalog"} <= set(found)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_script_is_a_string_in_json(cli, shell):
+    assert json.loads(cli("completion", shell, "--json").out)["script"] + "\n" == cli("completion", shell).out
 
 
 def test_candidates_have_the_summaries_of_commands_and_the_help_of_options(acme):

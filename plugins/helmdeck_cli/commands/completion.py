@@ -16,7 +16,7 @@ import attrs
 
 from helmdeck_cli.printing.completion_scripts import SCRIPTS
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, UsageError, command_parser, load_commands, make_deck, show
+from helmdeck_core.cli import ExitCode, UsageError, command_parser, load_commands, make_deck, show, show_json
 
 if TYPE_CHECKING:
     from helmdeck_core import Helmdeck
@@ -57,7 +57,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the script, or completions. A command line that cannot be completed has none; nothing is an error."""
     shell: str = arguments.shell
     if not arguments.complete:
-        show(SCRIPTS[shell].rstrip())
+        script = SCRIPTS[shell].rstrip()
+        if arguments.json:
+            show_json({"script": script})
+        else:
+            show(script)
         return ExitCode.OK
     words: list[str] = arguments.words
     words = split_line("".join(words)) if shell == "bash" else words or [""]
