@@ -230,7 +230,7 @@ def test_unknown_ids_are_refused_with_those_that_exist(run):
 def test_queueing_and_workers_need_an_engine_with_a_queue(run, project):
     for command in (("pipeline", "run", "read-aloud", "--input", "file=x", "--detach"), ("worker",)):
         code, _, err = run(*command)
-        assert code != 0
+        assert code == 2
         assert '[runs] engine = "dbos"' in err
 
 

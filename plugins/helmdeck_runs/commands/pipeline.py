@@ -30,7 +30,7 @@ from helmdeck_core.cli import (
     show_json,
     table,
 )
-from helmdeck_runs.commands.run_records import configure_runs, found_record, read_records, show_runs
+from helmdeck_runs.commands.run_records import configure_runs, found_record, needing_a_queue, read_records, show_runs
 
 if TYPE_CHECKING:
     from helmdeck_core import Helmdeck, Mistake, Runtime
@@ -220,7 +220,8 @@ def run_run(arguments: argparse.Namespace) -> int:
             run = make_run(deck.catalog, name, inputs, caller="local", model=arguments.model)
             return {"run_id": await runs_of(deck).submit(run)}
 
-        show_json(wait_for(deck, f"queueing {name}", submit))
+        with needing_a_queue():
+            show_json(wait_for(deck, f"queueing {name}", submit))
         return ExitCode.OK
 
     async def execute(progress: Callable[[str], None]) -> dict[str, Any]:

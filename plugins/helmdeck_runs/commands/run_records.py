@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Awaitable, Callable, Mapping
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from helmdeck_cli import positive_number, run_data, show_run, started_text, wait_for
@@ -28,6 +29,20 @@ def configure_runs(parser: argparse.ArgumentParser) -> None:
         "run", metavar="RUN", nargs="?", help="the id of a run, to show its steps, or last for the newest one"
     )
     parser.add_argument("--limit", metavar="N", type=positive_number, default=20, help="runs to show; default: 20")
+
+
+@contextlib.contextmanager
+def needing_a_queue() -> Iterator[None]:
+    """Report an engine without a queue as a usage error, as the configuration chooses it.
+
+    :raises UsageError: the engine has no queue.
+    """
+    from helmdeck_runs.failures import UnsupportedError
+
+    try:
+        yield
+    except UnsupportedError as exc:
+        raise UsageError(str(exc)) from exc
 
 
 def show_runs(arguments: argparse.Namespace, kind: str, plural: str, heading: str) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from helmdeck_cli import wait_for
 from helmdeck_core import Command, hookimpl
 from helmdeck_core.cli import ExitCode, make_deck, note
+from helmdeck_runs.commands.run_records import needing_a_queue
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
         with contextlib.suppress(asyncio.CancelledError):
             await task
 
-    wait_for(deck, "working", work)
+    with needing_a_queue():
+        wait_for(deck, "working", work)
     return ExitCode.OK
 
 
