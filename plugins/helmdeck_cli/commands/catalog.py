@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from helmdeck_cli.execution import wait_for
 from helmdeck_cli.inputs import add_catalog, request_text, whole_number
 from helmdeck_cli.printing.ranking import MAX_MATCHES, ranking_rows, rest_text
 from helmdeck_cli.printing.results import trim_text
@@ -75,12 +76,20 @@ def _who_runs(runnable: int, entries: int) -> str:
 
 def refresh_catalog(arguments: argparse.Namespace) -> int:
     """Start every server of the catalog, and keep its list of tools for later commands."""
-    with make_deck(arguments) as deck:
+    deck = make_deck(arguments)
+
+    def refresh() -> tuple[set[str], set[str], list[tuple[str, int, str]]]:
         before = {entry.id for entry in deck.catalog.entries}
         with contextlib.suppress(ImportError):  # the status of the source reports it
             refresh_sources(deck)
-        after = {entry.id for entry in deck.catalog.entries}
-        rows = source_status(deck)
+        return before, {entry.id for entry in deck.catalog.entries}, source_status(deck)
+
+    async def work(_: Callable[[str], None]) -> tuple[set[str], set[str], list[tuple[str, int, str]]]:
+        import asyncio
+
+        return await asyncio.to_thread(refresh)
+
+    before, after, rows = wait_for(deck, "starting the servers of the catalog", work, notes_problems=False)
     facts = [{"server": name, "entries": count, "problem": problem} for name, count, problem in rows]
     added, removed = sorted(after - before), sorted(before - after)
     if arguments.json:
