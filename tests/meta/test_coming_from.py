@@ -1,8 +1,10 @@
 """The pages for users of other libraries: both versions of the code print the same, over a loopback server."""
 
 import importlib.util
+import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,9 +21,13 @@ LIBRARIES = {
     "pydantic_ai": "pydantic-ai-slim[openai]",
     "langchain": "langchain-openai",
     "llm": "llm",
+    "openai": "openai",
+    "llamaindex": "llama-index-llms-openai",
 }
-MODULES = {"langchain": "langchain_openai"}
+MODULES = {"langchain": "langchain_openai", "llamaindex": "llama_index.llms.openai"}
 """The module that a program imports, where it is not the name of its page."""
+
+AI_SDK = "ai @ai-sdk/openai @ai-sdk/openai-compatible zod"
 
 REPLIES = {
     "What is the capital of France?": "Paris.",
@@ -82,11 +88,19 @@ def printed_on_page(name):
     return re.search(r"^Both print:\n\n```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[1]
 
 
+def is_installed(module):
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the package above it
+        return False
+
+
 def environment(url, folder):
     return {
         "HOME": str(folder),
         "OPENAI_API_KEY": "sk-none",
         "OPENAI_BASE_URL": url,
+        "OPENAI_API_BASE": url,
         "HELMDECK_PROVIDERS__OPENAI__BASE_URL": url,
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         "LLM_USER_PATH": str(folder),
@@ -104,7 +118,7 @@ def test_the_version_with_helmdeck_prints_what_the_page_shows(chat_server, tmp_p
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_the_version_with_the_other_library_prints_the_same(chat_server, tmp_path, name):
-    if importlib.util.find_spec(MODULES.get(name, name)) is None:
+    if not is_installed(MODULES.get(name, name)):
         pytest.skip(f"pip install '{LIBRARIES[name]}'")
     command = [sys.executable, str(EXAMPLES / f"from_{name}_before.py")]
     variables = environment(chat_server(Model()).base_url, tmp_path)
@@ -113,6 +127,41 @@ def test_the_version_with_the_other_library_prints_the_same(chat_server, tmp_pat
     assert done.stdout.rstrip() + "\n" == printed_on_page(name)
 
 
+@pytest.fixture
+def ai_sdk(tmp_path):
+    """Run a program of the AI SDK, which finds its packages beside itself."""
+    node, modules = shutil.which("node"), os.environ.get("AI_SDK_NODE_MODULES")
+    if node is None or not modules:
+        pytest.skip(f"npm install {AI_SDK}; AI_SDK_NODE_MODULES names the folder node_modules")
+    (tmp_path / "node_modules").symlink_to(Path(modules).resolve())
+
+    def run(name, **variables):
+        shutil.copy(EXAMPLES / name, tmp_path)
+        env = {"PATH": os.environ["PATH"], **variables}
+        command = [node, name]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.rstrip() + "\n"
+
+    return run
+
+
+def test_the_ai_sdk_prints_what_the_page_shows(chat_server, ai_sdk):
+    variables = {"OPENAI_BASE_URL": chat_server(Model()).base_url, "OPENAI_API_KEY": "sk-none"}
+    assert ai_sdk("from_ai_sdk_before.mjs", **variables) == printed_on_page("ai_sdk")
+
+
+def test_the_ai_sdk_prints_the_same_over_the_gateway(chat_server, ai_sdk, monkeypatch):
+    pytest.importorskip("starlette", reason="pip install 'helmdeck[serve]'")
+    from tests.helmdeck_gateway.gateway_support import running_gateway
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    config = {"providers": {"openai": {"base_url": chat_server(Model()).base_url}}}
+    with running_gateway(config=config) as gateway:
+        assert ai_sdk("from_ai_sdk_after.mjs", GATEWAY_URL=f"{gateway.url}/v1") == printed_on_page("ai_sdk")
+
+
 def test_every_program_is_tested():
-    programs = {path.name for path in EXAMPLES.glob("from_*.py")}
-    assert programs == {f"from_{name}_{version}.py" for name in LIBRARIES for version in ("before", "after")}
+    programs = {path.name for path in EXAMPLES.glob("from_*")}
+    stems = [*(f"{name}_{{}}.py" for name in LIBRARIES), "ai_sdk_{}.mjs"]
+    assert programs == {f"from_{stem}".format(version) for stem in stems for version in ("before", "after")}
