@@ -1,7 +1,10 @@
 """The site: every page has a place, an opening and an end; the checks of its links find what is broken."""
 
 import importlib
+import json
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -101,3 +104,33 @@ def test_the_check_of_the_site_reports_broken_links_and_resources_of_other_hosts
         "b.html: loads https://cdn.example/x.js from another host",
         "b.html: loads //x.y/z from another host",
     ]
+
+
+INDEX = {
+    "terms": {"fallback": 1, "calibr": 2, "retri": 1, "variety": 3, "width": 1},
+    "titleterms": {"gateway": 4},
+    "alltitles": {"Put a gateway in front of your clients": [], "Fallback chains": [], "Calibrate a model": []},
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("fallbak", "fallback"),
+        ("Gatewya limits of fallback", "gateway limits of fallback"),
+        ("calibrtae", "calibrate"),
+        ("with fallback", "with fallback"),  # a word that the search ignores
+        ("vari", "vari"),  # the beginning of a word
+        ("rtx4090 x9", "rtx4090 x9"),
+        ("entirely", "entirely"),
+    ],
+)
+def test_a_misspelt_search_word_is_replaced_with_the_most_similar_one(query, expected):
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    source = (DOCS / "website" / "static" / "search.js").read_text(encoding="utf-8")
+    arguments = f"{json.dumps(query)}, {json.dumps(INDEX)}, (word) => word, new Set(['with', 'limits'])"
+    program = f"{source}\nprocess.stdout.write(corrected({arguments}));"
+    done = subprocess.run([node, "-e", program], capture_output=True, encoding="utf-8", timeout=60)
+    assert (done.stdout, done.stderr) == (expected, "")
