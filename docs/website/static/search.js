@@ -40,7 +40,7 @@ if (typeof Search !== "undefined") {
     if (better !== text) {
       const note = document.createElement("p");
       note.setAttribute("role", "status");
-      note.textContent = `No page has “${text}”. Results for “${better}”:`;
+      note.textContent = `Results for “${better}” instead of “${text}”:`;
       Search.status.before(note);
     }
     query(better);
