@@ -129,11 +129,13 @@ def test_runs_are_listed_shown_and_resumed_by_last(cli, scripted, tmp_path, monk
     assert cli("agent", "runs").err == "no runs of agents are recorded\n"
     assert cli("agent", "--resume", "last").code == ExitCode.USAGE
     scripted(plan(READ, POST))
-    first = cli("agent", "read\nand post", "--json")
+    (tmp_path / "tides.txt").write_text("High tide is at noon.\n\nLow tide is at six.")
+    first = cli("agent", "read\nand post", "--document", str(tmp_path / "tides.txt"), "--json")
     run_id = first.data["run"]
     assert f"run {run_id} started; to continue it after an interruption: helmdeck agent --resume {run_id}" in first.err
     listed = cli("agent", "runs").out
     assert run_id in listed and "read and post" in listed and "needs_confirmation" in listed
+    assert "tide is at" not in listed
     second = cli("agent", "--resume", "last", "--yes", "--json")
     assert second.code == 0 and second.data["outcome"] == "done"
     assert f"resuming run {run_id} as run {second.data['run']}" in second.err

@@ -72,8 +72,9 @@ def show_runs(arguments: argparse.Namespace, kind: str, plural: str, heading: st
 
 
 def _shown(record: RunRecord) -> str:
-    """The request of an agent run; the name of another one."""
-    return " ".join(str(record.run.inputs.get("intent") or record.run.name).split())[:80]
+    """The request of an agent run, which follows its documents; the name of another one."""
+    text = str(record.run.inputs.get("intent") or record.run.name)
+    return " ".join(text.rpartition("\n\n")[2].split())[:80]
 
 
 def _state(record: RunRecord) -> str:
