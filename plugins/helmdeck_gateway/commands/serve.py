@@ -248,7 +248,7 @@ def helmdeck_commands() -> Sequence[Command]:
     return (
         Command(
             name="serve",
-            summary="serve the APIs of OpenAI and Anthropic to existing clients",
+            summary="serve the APIs of OpenAI, Anthropic and Gemini to existing clients",
             configure=configure,
             run=run,
             check=check,
