@@ -237,14 +237,14 @@ def test_offline_check_calls_no_provider(cli, configure, chat_server):
 def test_extras_are_listed_with_the_command_that_installs_them(cli, monkeypatch):
     from helmdeck_cli.checks import local as doctor_local
 
-    monkeypatch.setattr(doctor_local, "_is_installed", lambda name: name != "prometheus-client")
+    monkeypatch.setattr(doctor_local, "_is_installed", lambda name: name not in ("prometheus-client", "psycopg-pool"))
     extras = {
         each["subject"]: each["text"] for each in cli("doctor", "--json").data["findings"] if each["area"] == "extra"
     }
     if list(extras) == ["helmdeck"]:
         pytest.skip("the distribution is not installed")
-    assert extras["otel"] == "installed"
-    assert extras["prometheus"] == "not installed (prometheus-client); optional: pip install 'helmdeck[prometheus]'"
+    assert "otel" in extras["installed"] and "dev" not in extras["installed"]
+    assert extras["optional"] == "postgres (without psycopg-pool), prometheus: pip install 'helmdeck[NAME]'"
 
 
 def test_each_key_of_a_provider_is_checked_by_its_position(cli, tmp_path, chat_server, monkeypatch):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 DISTRIBUTION = "helmdeck"
 EMBEDDED = "local/"
 """Models that run in this process."""
+OWN_EXTRAS = {"dev", "docs", "release"}
+"""Extras for the development of Helmdeck."""
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+).*;.*extra\s*==\s*['\"]([^'\"]+)['\"]")
 
 
@@ -37,12 +39,16 @@ def check_installation() -> Iterator[Finding]:
     extras: dict[str, list[str]] = {}
     for match in filter(None, map(_REQUIREMENT.match, requirements)):
         extras.setdefault(match[2], []).append(match[1])
-    for extra, names in sorted(extras.items()):
-        missing = [name for name in names if not _is_installed(name)]
-        command = f"pip install '{DISTRIBUTION}[{extra}]'"
-        text = f"not installed ({', '.join(missing)}); optional: {command}" if missing else "installed"
-        if extra != "dev":
-            yield ok("extra", extra, text)
+    installed, others = [], []
+    for extra in sorted(extras.keys() - OWN_EXTRAS):
+        missing = [name for name in extras[extra] if not _is_installed(name)]
+        if not missing:
+            installed.append(extra)
+        else:  # of an extra that is installed in part, what is missing
+            others.append(f"{extra} (without {', '.join(missing)})" if len(missing) < len(extras[extra]) else extra)
+    yield ok("extra", "installed", ", ".join(installed) or "none")
+    if others:
+        yield ok("extra", "optional", f"{', '.join(others)}: pip install '{DISTRIBUTION}[NAME]'")
 
 
 def _is_installed(name: str) -> bool:
