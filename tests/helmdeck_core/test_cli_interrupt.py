@@ -124,3 +124,21 @@ def test_a_signal_while_reading_a_document_ends_the_command(tmp_path, stub, sent
         process.kill()
         process.wait()
     assert (process.returncode, out, err) == ended
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other signals")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("words", "package"),
+    [(("serve",), "starlette"), (("console", "--demo"), "starlette"), (("mcp", "--http"), "mcp")],
+    ids=["serve", "console", "mcp"],
+)
+def test_a_server_that_is_stopped_ends_with_success(tmp_path, words, package, sent):
+    pytest.importorskip(package, reason=f"{package} is not installed")
+    process = start(*words, "--port", "0", folder=tmp_path, env=environment(tmp_path))
+    with process:
+        assert b"Ctrl-C stops it" in process.stderr.readline()
+        process.send_signal(sent)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (ExitCode.OK, b"")
+    assert b"interrupted" not in err and b"Traceback" not in err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -77,7 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
         from helmdeck_gateway.http_server.server import serve
 
         live = LiveGateway(Gateway(deck, settings), source)
-        asyncio.run(serve(live, listener, lambda: note(f"{announcement}; Ctrl-C stops it{console}")))
+        with contextlib.suppress(KeyboardInterrupt):  # requests under way have been completed
+            asyncio.run(serve(live, listener, lambda: note(f"{announcement}; Ctrl-C stops it{console}")))
         return ExitCode.OK
     deck.close()
     return _supervise(

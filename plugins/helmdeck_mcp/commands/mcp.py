@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 import sys
 from collections.abc import Sequence
@@ -102,7 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
         return ExitCode.OK
     endpoint = _endpoint(arguments)
     endpoint.check()
-    asyncio.run(transports.serve_http(make_deck(arguments), endpoint, is_facade=arguments.facade))
+    with contextlib.suppress(KeyboardInterrupt):  # calls under way have ended
+        asyncio.run(transports.serve_http(make_deck(arguments), endpoint, is_facade=arguments.facade))
     return ExitCode.OK
 
 
