@@ -82,7 +82,8 @@ class EventSink:
 
     :ivar handle: called in the thread of the call, in the order of what happened; quick; an exception is reported with
         ``EventSinkWarning`` and does not fail the call. ``None`` for a sink that is opened.
-    :ivar open: makes the receiver of one deck, with every option as a keyword argument; imports what it needs itself.
+    :ivar open: makes the receiver of one deck, with every option as a keyword argument; imports what it needs itself, and raises
+        ``ConfigError`` where that is not installed.
         Called once, where ``[events] sinks`` names the sink, and nowhere else.
     :ivar options: what a deployment can set under ``[events.options.NAME]``, with the defaults; a value must be of its
         default's type: a text, a number or a truth value.

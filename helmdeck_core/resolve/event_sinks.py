@@ -11,6 +11,7 @@ from helmdeck_core.config.types import EventsConfig
 from helmdeck_core.domain.attempt_texts import AttemptTexts, TextRecorder
 from helmdeck_core.domain.event_sinks import EventSink, OpenSink
 from helmdeck_core.domain.events import Event
+from helmdeck_core.errors import ConfigError, Mistake
 from helmdeck_core.hooks.calls import Contribution
 from helmdeck_core.redaction import Secrets
 from helmdeck_core.secret_places import option_secrets
@@ -31,14 +32,29 @@ class ActiveSink:
 
 
 def active_sinks(
-    found: Sequence[Contribution[EventSink]], config: EventsConfig
+    found: Sequence[Contribution[EventSink]], config: EventsConfig, origins: Mapping[tuple[str, ...], str]
 ) -> tuple[Contribution[ActiveSink], ...]:
     """Return the active sinks in order.
 
+    :param origins: where configured values come from, for mistakes.
+    :raises ConfigError: sinks cannot be opened as they are configured, or without an extra; with the mistakes of all of them.
     :raises PluginError: a sink cannot be opened.
     """
-    sinks = (_active_sink(contribution, config) for contribution in found)
-    return tuple(sink for sink in sinks if sink is not None)
+    sinks: list[Contribution[ActiveSink]] = []
+    mistakes: list[Mistake] = []
+    for contribution in found:
+        try:
+            sink = _active_sink(contribution, config)
+        except ConfigError as exc:
+            mistakes += exc.mistakes
+        else:
+            sinks += [sink] if sink is not None else []
+    if mistakes:
+        origin = origins.get(("events", "sinks"))
+        raise ConfigError(
+            tuple(attrs.evolve(each, where=f"{origin}: {each.where}") if origin else each for each in mistakes)
+        )
+    return tuple(sinks)
 
 
 def close(sinks: Sequence[Contribution[ActiveSink]]) -> None:
@@ -57,7 +73,7 @@ def _opened(
 ) -> OpenSink:
     try:
         return make(**options)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, ConfigError):
         raise
     except BaseException as exc:
         fault = contribution.crash(

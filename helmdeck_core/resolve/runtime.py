@@ -233,7 +233,7 @@ def resolve_runtime(
         weights={**WEIGHTS, **{each.name: each.value for each in contributions.values_of(Weight)}},
         secret_pattern=re.compile("|".join(secret_patterns)) if secret_patterns else None,
         transports=TransportChooser(transports, config, http_clients),
-        sinks=active_sinks(contributions.of(EventSink), config.events),
+        sinks=active_sinks(contributions.of(EventSink), config.events, loaded.origins),
     )
 
 

@@ -32,6 +32,7 @@ from helmdeck_core import (
     event_data,
     hookimpl,
 )
+from helmdeck_telemetry.extras import missing_extra
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -93,7 +94,7 @@ class OtelSink:
             from opentelemetry import trace
             from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
         except ImportError as exc:
-            raise RuntimeError("opentelemetry-api is missing; pip install 'helmdeck[otel]'") from exc
+            raise missing_extra("otel", "opentelemetry-api", "otel") from exc
         self._trace = trace
         self._propagator = TraceContextTextMapPropagator()
         kind, _, target = endpoint.partition(":")
@@ -260,7 +261,7 @@ def _provider(url: str) -> TracerProvider:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as exc:
-        raise RuntimeError("the exporter of OpenTelemetry is missing; pip install 'helmdeck[otlp]'") from exc
+        raise missing_extra("otel", "opentelemetry-exporter-otlp-proto-http", "otlp") from exc
     provider = TracerProvider(resource=Resource.create({"service.name": "helmdeck"}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=url)))
     return provider

@@ -36,6 +36,7 @@ from helmdeck_core import (
     ToolPayloadRepair,
     hookimpl,
 )
+from helmdeck_telemetry.extras import missing_extra
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -78,7 +79,7 @@ class PrometheusSink:
         try:
             from prometheus_client import CollectorRegistry
         except ImportError as exc:
-            raise RuntimeError("prometheus-client is missing; pip install 'helmdeck[prometheus]'") from exc
+            raise missing_extra("prometheus", "prometheus-client", "prometheus") from exc
         self.registry: CollectorRegistry = CollectorRegistry()
         self._metrics = _Metrics(self.registry)
         self._max_models = max_models

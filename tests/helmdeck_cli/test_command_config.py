@@ -1,6 +1,7 @@
 """The commands config and hooks."""
 
 import json
+import sys
 
 import pytest
 
@@ -349,6 +350,17 @@ def test_mistakes_of_all_kinds_are_reported_together(cli, configure, tmp_path):
 def test_mistake_of_a_provider_is_not_reported_as_a_missing_provider_of_the_model_too(cli, configure):
     configure('model = "shop/m"\n[providers.shop]\nbase_url = "http://localhost/v1"\napi_key = "plain"\n')
     assert list(problems(cli("config", "check", "--json"))) == ["providers.shop.api_key"]
+
+
+def test_sink_without_its_extra_is_a_mistake_and_hides_no_other_one(cli, configure, monkeypatch):
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    configure('[events]\nsinks = ["prometheus", "otel"]\n[gateway]\nport = 99999\n')
+    done = cli("config", "check")
+    assert done.code == 2
+    assert "helmdeck.toml: events.sinks: the sink 'prometheus' needs prometheus-client" in done.err
+    assert "pip install 'helmdeck[otel]'" in done.err and "gateway.port" in done.err
+    assert cli("plan", "draft a post").code == 2
 
 
 def test_store_that_cannot_be_written_is_a_mistake(cli, configure, tmp_path):

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 
-from helmdeck_core import ChatRequest, Message, PluginError, Role, TextPart
+from helmdeck_core import ChatRequest, ConfigError, Message, Role, TextPart
 from helmdeck_telemetry import otel
 from helmdeck_testing import Reply, make_deck, scripted_provider
 from tests.helmdeck_telemetry.observing_support import GOOD, eventful_deck, eventful_plan, failing_deck, failing_plan
@@ -165,7 +165,7 @@ def test_missing_sdk_records_nothing_and_raises_nothing(monkeypatch):
 
 def test_missing_library_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    with pytest.raises(PluginError, match=r"pip install 'helmdeck\[otel\]'"):
+    with pytest.raises(ConfigError, match=r"pip install 'helmdeck\[otel\]'"):
         eventful_deck("otel")
 
 

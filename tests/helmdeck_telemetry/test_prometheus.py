@@ -9,7 +9,7 @@ import threading
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from helmdeck_core import CallFailed, ChatRequest, ConfigError, Message, PluginError, Role, TextPart
+from helmdeck_core import CallFailed, ChatRequest, ConfigError, Message, Role, TextPart
 from helmdeck_testing import Reply, make_deck, scripted_provider
 from tests.helmdeck_telemetry.observing_support import GOOD, eventful_deck, eventful_plan, failing_deck, failing_plan
 
@@ -116,7 +116,7 @@ def test_each_deck_has_its_own_registry():
 
 def test_missing_library_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(PluginError, match=r"pip install 'helmdeck\[prometheus\]'"):
+    with pytest.raises(ConfigError, match=r"pip install 'helmdeck\[prometheus\]'"):
         eventful_deck("prometheus")
 
 
