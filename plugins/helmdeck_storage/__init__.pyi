@@ -1,4 +1,5 @@
 from helmdeck_storage.database import Database as Database
+from helmdeck_storage.database import driver_mistakes as driver_mistakes
 from helmdeck_storage.database import open_database as open_database
 from helmdeck_storage.database import require_driver as require_driver
 from helmdeck_storage.errors import NewerSchemaError as NewerSchemaError

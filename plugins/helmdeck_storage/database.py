@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
+from helmdeck_core import Mistake
 from helmdeck_storage.errors import StorageError
 from helmdeck_storage.schema import Schema, Session
 
@@ -102,3 +103,20 @@ def require_driver(scheme: str) -> None:
     extra, modules = _DRIVERS.get(scheme, ("", ()))
     if missing := [name for name in modules if find_spec(name) is None]:
         raise StorageError(f"{missing[0]} is not installed; install it with: pip install 'helmdeck[{extra}]'")
+
+
+def driver_mistakes(where: str, url: str | None) -> tuple[Mistake, ...]:
+    """Return the mistake of a configured store whose driver is not installed. Nothing is connected.
+
+    :param where: the key of the URL.
+
+    >>> from helmdeck_storage import driver_mistakes
+    >>> driver_mistakes("history.url", "sqlite:history.db")
+    ()
+    """
+    scheme = (url or "").partition(":")[0]
+    try:
+        require_driver("postgresql" if scheme == "postgres" else scheme)
+    except StorageError as exc:
+        return (Mistake(where, str(exc), repr(f"{scheme}:...")),)
+    return ()

@@ -1,5 +1,6 @@
 """The commands config and hooks."""
 
+import importlib.util
 import json
 import sys
 
@@ -361,6 +362,28 @@ def test_sink_without_its_extra_is_a_mistake_and_hides_no_other_one(cli, configu
     assert "helmdeck.toml: events.sinks: the sink 'prometheus' needs prometheus-client" in done.err
     assert "pip install 'helmdeck[otel]'" in done.err and "gateway.port" in done.err
     assert cli("plan", "draft a post").code == 2
+
+
+def test_stores_without_their_drivers_are_mistakes(cli, configure, monkeypatch):
+    # A stand-in for a machine without the extras: their modules cannot be found.
+    found = importlib.util.find_spec
+    drivers = ("psycopg", "psycopg_pool", "redis", "dbos")
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name in drivers else found(name, *rest)
+    )
+    monkeypatch.setenv("STORE", "redis://localhost")
+    configure(
+        '[history]\nurl = "postgresql://localhost/h"\n[runs]\nengine = "dbos"\nurl = "postgresql://localhost/r"\n'
+        '[cache]\nstore = "env:STORE"\n[gateway]\nstore = "redis://localhost"\n'
+    )
+    mistakes = problems(cli("config", "check", "--json"))
+    assert {key: problem.partition("helmdeck[")[2] for key, problem in mistakes.items()} == {
+        "history.url": "postgres]'",
+        "runs.engine": "dbos]'",
+        "runs.url": "postgres]'",
+        "cache.store": "redis]'",
+        "gateway.store": "redis]'",
+    }
 
 
 def test_store_that_cannot_be_written_is_a_mistake(cli, configure, tmp_path):

@@ -110,9 +110,13 @@ def helmdeck_commands() -> Sequence[Command]:
 def check(runtime: Runtime) -> Sequence[Mistake]:
     """Return the mistakes of ``[cache]``."""
     from helmdeck_cache.settings import CacheSettings
+    from helmdeck_storage import driver_mistakes
 
     try:
-        CacheSettings.read(runtime)
+        settings = CacheSettings.read(runtime)
     except ConfigError as exc:
         return exc.mistakes
-    return ()
+    try:
+        return driver_mistakes("cache.store", settings.store_url())
+    except ConfigError:  # the variable or file of its reference may exist only where the gateway runs
+        return ()

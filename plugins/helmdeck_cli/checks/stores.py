@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli.checks.findings import Finding, fail, ok, warn
 from helmdeck_core import EventSink, data_directory
+from helmdeck_storage import driver_mistakes
 
 if TYPE_CHECKING:
     from helmdeck_core import Config
@@ -30,6 +31,8 @@ def check_stores(config: Config, sinks: Mapping[str, EventSink]) -> Iterator[Fin
             target = str(data_directory() / "history.db")
         if scheme == "sqlite":
             yield from _check_file("history", target)
+        elif missing := driver_mistakes("history.url", config.history.url):
+            yield fail("store", "history", missing[0].problem, "install the driver, or choose another store")
         else:
             yield ok("store", "history", f"of kind {scheme!r}; it is opened at the first plan")
     if "traces" not in config.events.sinks:

@@ -12,6 +12,7 @@ from helmdeck_core import ConfigError, Helmdeck, LoadedConfig, Mistake, Runtime,
 from helmdeck_gateway.calls.aliases import read_aliases
 from helmdeck_gateway.calls.targets import alias_mistakes
 from helmdeck_gateway.settings import GatewaySettings
+from helmdeck_storage import driver_mistakes
 
 if TYPE_CHECKING:
     from helmdeck_gateway.app import Gateway
@@ -122,10 +123,13 @@ def gateway_mistakes(runtime: Runtime) -> tuple[Mistake, ...]:
 
 def _settings_mistakes(options: Mapping[str, Any]) -> tuple[Mistake, ...]:
     try:
-        GatewaySettings.read(options)
+        settings = GatewaySettings.read(options)
     except ConfigError as exc:
         return exc.mistakes
-    return ()
+    try:
+        return driver_mistakes("gateway.store", settings.store_url())
+    except ConfigError:  # the variable or file of its reference may exist only where the gateway runs
+        return ()
 
 
 def _stamp_of(path: Path) -> tuple[str, int, int, int]:

@@ -306,14 +306,21 @@ def run_cancel(arguments: argparse.Namespace) -> int:
 
 
 def database_mistakes(runtime: Runtime) -> Sequence[Mistake]:
-    """Return the mistakes of ``[runs] url``."""
-    from helmdeck_runs.engines.database import checked_url
+    """Return the mistakes of ``[runs]``: its URL, and extras that are not installed."""
+    from importlib.util import find_spec
 
+    from helmdeck_core import Mistake
+    from helmdeck_runs.engines.database import checked_url
+    from helmdeck_storage import driver_mistakes
+
+    mistakes: list[Mistake] = []
+    if runtime.config.runs.engine == "dbos" and find_spec("dbos") is None:
+        mistakes.append(Mistake("runs.engine", "the extra is not installed; pip install 'helmdeck[dbos]'", "'dbos'"))
     try:
         checked_url(runtime.config.runs.url)
     except ConfigError as exc:
-        return exc.mistakes
-    return ()
+        return (*mistakes, *exc.mistakes)
+    return (*mistakes, *driver_mistakes("runs.url", runtime.config.runs.url))
 
 
 @hookimpl
