@@ -158,7 +158,7 @@ def request_words(arguments: argparse.Namespace) -> str:
     words: Sequence[str] = arguments.request
     text = " ".join(words) if words and list(words) != ["-"] else read_text(None if not words else "-")
     if not text.strip():
-        example = "remember this and draft a post"
+        example = "draft a blog post about our launch"
         raise UsageError(f'the request is empty; put it in quotes, such as "{example}", or on standard input')
     return text.strip()
 

@@ -90,7 +90,7 @@ async def create(page: PageRequest) -> Response:
     form = {name: value.replace("\r\n", "\n") for name, value in page.form.items()}
     request, document, model = form.get("request", "").strip(), form.get("document", ""), form.get("model", "").strip()
     if not request:
-        return await show(page, error="Type a request, such as: draft a post about our release.", status=422)
+        return await show(page, error="Type a request, such as: draft a blog post about our launch.", status=422)
     if len(request) > MAX_REQUEST_CHARS or len(document) > MAX_DOCUMENT_CHARS:
         text = f"A request has up to {MAX_REQUEST_CHARS:,} characters, a document up to {MAX_DOCUMENT_CHARS:,}."
         return await show(page, error=text, status=422)
