@@ -81,6 +81,14 @@ def test_budgets_fit_a_terminal_of_80_columns_with_whole_numbers(cli, monkeypatc
     assert "1,000,000" in out
 
 
+@pytest.mark.parametrize(
+    "words", ["catalog show", "plugins list", "pipeline show url-to-podcast", "pipeline check", "hooks"]
+)
+def test_lists_fit_a_terminal_of_80_columns(cli, monkeypatch, words):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert [line for line in cli(*words.split()).out.splitlines() if len(line) > 80] == []
+
+
 def test_budgets_as_json_has_rows_policy_and_null_for_no_limit(cli):
     data = cli("budgets", "--json").data
     found = {row["row"]: row for row in data["budgets"]}

@@ -46,10 +46,10 @@ def show_catalog(arguments: argparse.Namespace) -> int:
         sources = list(dict.fromkeys(Path(entry.source).name for entry in catalog.entries))
         counts = f"{counted(len(catalog.packs), 'pack')}, {counted(len(catalog.pipelines), 'pipeline')}"
         origin = f", from {', '.join(sources)}" if sources else ""
-        show(f"{counts}, {len(catalog.encode()):,} bytes, version {catalog.version}{origin}")
+        show(hanging("", f"{counts}, {len(catalog.encode()):,} bytes, version {catalog.version}{origin}"))
         if not sources:
             return ExitCode.OK
-        show(_who_runs(len(runnable), len(catalog)))
+        show(hanging("", _who_runs(len(runnable), len(catalog))))
         show()
         rows: list[tuple[str, ...]] = [
             (e.kind.value, "yes" if e.id in set(runnable) else "no", e.id, Path(e.source).name, e.description)

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from helmdeck_cli.printing.results import replacement_lines
 from helmdeck_core import Command, hookimpl
-from helmdeck_core.cli import ExitCode, UsageError, labelled, read_config, show, show_exception, show_json, table
+from helmdeck_core.cli import (
+    ExitCode,
+    UsageError,
+    hanging,
+    labelled,
+    read_config,
+    show,
+    show_exception,
+    show_json,
+    table,
+)
 
 if TYPE_CHECKING:
     from helmdeck_core import PluginInfo, PluginInventory
@@ -33,8 +43,13 @@ def show_list(arguments: argparse.Namespace) -> int:
         show()
         for line in replacement_lines(each for values in inventory.contributions.values() for each in values):
             show(line)
-        show("Later plugins answer lookups first, and their values replace built-in ones of the same name.")
-        show("`helmdeck plugins show PLUGIN` shows the values of one.")
+        show(
+            hanging(
+                "",
+                "Later plugins answer lookups first, and their values replace built-in ones of the same name. "
+                "`helmdeck plugins show PLUGIN` shows the values of one.",
+            )
+        )
     for error in inventory.errors:
         show_exception(error)
     return code

@@ -22,6 +22,7 @@ from helmdeck_core.cli import (
     ExitCode,
     UsageError,
     clean,
+    hanging,
     inline_json,
     labelled,
     make_deck,
@@ -136,7 +137,7 @@ def run_show(arguments: argparse.Namespace) -> int:
             raise UsageError(f"{entry.id}: a pipeline without steps has no diagram")
         show(diagram.mermaid(definition) if arguments.format == "mermaid" else diagram.svg(definition))
         return ExitCode.OK
-    show(f"{clean(entry.id)}: {clean(entry.description)}")
+    show(hanging("", f"{clean(entry.id)}: {clean(entry.description)}"))
     show("")
     for name, declared in definition.inputs.items():
         kind = str(declared.get("type", "any"))
@@ -190,7 +191,7 @@ def run_check(arguments: argparse.Namespace) -> int:
     for pipeline_id, problems in found.items():
         show(f"{'not valid' if problems else 'ok'}: {clean(pipeline_id)}")
         for problem in problems:
-            show(f"  {clean(problem)}")
+            show(hanging("  ", clean(problem)))
     return code
 
 
