@@ -40,12 +40,14 @@ class Progress:
         self._task: asyncio.Task[None] | None = None
 
     def update(self, text: str) -> None:
-        """Replace the text of the line."""
+        """Replace the text of the line. An empty text removes the line until the next one, such as for a question to the user."""
         self._text = text
+        if not text:
+            self.clear()
 
     def draw(self) -> None:
         """Overwrite the line."""
-        if self._stream is None:
+        if self._stream is None or not self._text:
             return
         seconds = f" ({self._clock() - self._start:.0f} s)"
         text = clean(self._text).replace("\n", " ")
@@ -78,6 +80,7 @@ class Progress:
             with contextlib.suppress(OSError):
                 self._stream.write(CLEAR)
                 self._stream.flush()
+            self._is_shown = False
 
     async def _tick(self) -> None:
         import asyncio

@@ -33,6 +33,19 @@ def test_long_progress_line_is_truncated_to_the_terminal_width():
     assert stream.getvalue() == f"{CLEAR}{'漢' * 16} (0 s)"
 
 
+def test_empty_text_removes_the_line_until_the_next_text():
+    stream = Terminal()
+    progress = Progress("planning", stream, lambda: 0.0)
+    progress.draw()
+    progress.update("")
+    shown = stream.getvalue()
+    progress.draw()
+    assert stream.getvalue() == shown == f"{CLEAR}planning (0 s){CLEAR}"
+    progress.update("step 1")
+    progress.draw()
+    assert stream.getvalue() == f"{shown}{CLEAR}step 1 (0 s)"
+
+
 def test_progress_line_is_shown_on_a_terminal_and_cleared():
     async def wait():
         told = asyncio.Event()

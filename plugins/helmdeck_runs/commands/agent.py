@@ -183,10 +183,11 @@ def _terminal_confirmation(progress: Callable[[str], None]) -> ConfirmCallback |
     async def confirm(step: AgentStep) -> bool:
         text = inline_json(dict(step.arguments))
         shown = text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}… ({len(text):,} characters)"
+        progress("")  # the line would be drawn over what is typed
         note(f"step {step.number}: {step.entry_id} ({step.decision})\n{hanging('arguments  ', shown)}")
-        question = f"execute step {step.number}, {step.entry_id}? y or n, then Enter: "
-        progress(question)
-        return (await _answer(question)).lower() in ("y", "yes")
+        answer = await _answer(f"execute step {step.number}, {step.entry_id}? y or n, then Enter: ")
+        progress(f"step {step.number}: {step.entry_id}")
+        return answer.lower() in ("y", "yes")
 
     return confirm
 
@@ -200,11 +201,11 @@ def _terminal_inputs(progress: Callable[[str], None]) -> InputsCallback | None:
         found: dict[str, Any] = {}
         for name, schema in missing.items():
             described = str(schema.get("description") or schema.get("type") or "")
+            progress("")
             note(f"step {step.number}: {step.entry_id} needs {hanging(f'{name}  ', clean(described))}")
-            question = f"{name} (nothing ends the run), then Enter: "
-            progress(question)
-            if not (answer := await _answer(question)):
+            if not (answer := await _answer(f"{name} (nothing ends the run), then Enter: ")):
                 return None
+            progress(f"step {step.number}: {step.entry_id}")
             found[name] = answer if schema.get("type") == "string" else pairs([f"{name}={answer}"], name)[name]
         return found
 
