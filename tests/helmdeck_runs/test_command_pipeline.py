@@ -201,6 +201,15 @@ def test_a_failed_run_is_shown_resumed_and_listed(run, project):
     assert run("run", "read-aloud", "--input", f"file={path}")[0] == 0
 
 
+def test_a_resumed_run_writes_to_the_folder_of_the_first_one(run, project):
+    path, folder = project / "text.txt", project / "my files"
+    _, _, err = run("pipeline", "run", "read-aloud", "--input", f"file={path}", "--out", str(folder))
+    assert f"--out '{folder}'" in err
+    path.write_text("wide\nworld")
+    assert run("pipeline", "resume", "last", "--out", str(folder))[0] == 0
+    assert (folder / "text.md").read_text() == "HELLO, WIDE\nWORLD"
+
+
 def test_a_run_of_a_lost_host_is_resumed_after_it_is_cancelled(run, project):
     assert run("pipeline", "run", "read-aloud", "--input", f"file={project / 'text.txt'}")[0] == 4
     connection = sqlite3.connect(project / "runs.db")

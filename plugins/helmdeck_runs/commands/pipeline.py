@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -228,7 +229,11 @@ def run_run(arguments: argparse.Namespace) -> int:
     async def execute(progress: Callable[[str], None]) -> dict[str, Any]:
         catalog = await asyncio.to_thread(lambda: deck.catalog)  # its first use may start servers
         run = make_run(catalog, name, inputs, caller="local", model=arguments.model)
-        return result_of(run, await runs_of(deck).execute(run, progress, _note_start))
+        return result_of(run, await runs_of(deck).execute(run, progress, note_start))
+
+    def note_start(run_id: str) -> None:
+        folder = "" if arguments.artifacts is None else f" --out {shlex.quote(arguments.artifacts)}"
+        note(f"run {run_id} started; to continue it after an interruption: helmdeck pipeline resume {run_id}{folder}")
 
     result = wait_for(deck, f"running {name}", execute)
     show_json(result)
@@ -253,13 +258,15 @@ def run_runs(arguments: argparse.Namespace) -> int:
     return show_runs(arguments, KIND, PLURAL, "pipeline")
 
 
-def _note_start(run_id: str) -> None:
-    note(f"run {run_id} started; to continue it after an interruption: helmdeck pipeline resume {run_id}")
-
-
 def configure_one(parser: argparse.ArgumentParser) -> None:
     """Add the argument."""
     parser.add_argument("run", metavar="RUN", help="the id of the run, or last for the newest one")
+
+
+def configure_resume(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    configure_one(parser)
+    add_out(parser, "the pipeline")
 
 
 def run_resume(arguments: argparse.Namespace) -> int:
@@ -285,7 +292,9 @@ def run_resume(arguments: argparse.Namespace) -> int:
         return result_of(run, await runs_of(deck).execute(run, progress, note_id))
 
     deck = make_deck(arguments)
-    show_json(wait_for(deck, f"resuming {arguments.run}", lambda progress: resume(deck, progress)))
+    result = wait_for(deck, f"resuming {arguments.run}", lambda progress: resume(deck, progress))
+    show_json(result)
+    _write_texts(result["outputs"], arguments.artifacts)
     return ExitCode.OK
 
 
@@ -334,7 +343,7 @@ def helmdeck_commands() -> Sequence[Command]:
         ("check", "check pipelines without running them, and report every mistake", configure_check, run_check),
         ("run", "run a pipeline", configure_run, run_run),
         ("runs", "show recorded runs, or the steps of one", configure_runs, run_runs),
-        ("resume", "continue a failed run at the step that failed", configure_one, run_resume),
+        ("resume", "continue a failed run at the step that failed", configure_resume, run_resume),
         ("cancel", "cancel a run", configure_one, run_cancel),
     ]
     return tuple(
