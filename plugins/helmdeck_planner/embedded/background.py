@@ -23,6 +23,7 @@ _LIGHT: Final = word_list("light")
 _STATING: Final = SETTING_VERBS | NAMING_VERBS | word_list("sparing") | word_list("excluding_inputs")
 _STATED: Final = (Kind.SQL, Kind.CODE)
 # "c01d55ee20 should be on strict" is requested; "I have a fair in Ghent" is a fact.
+_GREETING: Final = word_list("greeting")
 _REQUESTING: Final = word_list("requesting")
 # "trying to find a slot for our call"
 _INTENDING: Final = phrase_list("intending")
@@ -101,6 +102,7 @@ def without_background(picks: tuple[Pick, ...], wording: Wording) -> tuple[Pick,
 
     A fact has a step only if nothing else has one.
     """
+    picks = tuple(attrs.evolve(pick, profile=None) if _is_greeting(pick.part) else pick for pick in picks)
     told = [pick for pick in picks if pick.profile is None and is_fact(pick.part, wording)]
     commands = [pick for pick in picks if not any(pick is each for each in told) and _is_act(pick.part, wording)]
     if told and not commands and all(pick.profile is None for pick in picks):
@@ -115,6 +117,12 @@ def without_background(picks: tuple[Pick, ...], wording: Wording) -> tuple[Pick,
         and not _repeats_step(pick, planned, wording)
     )
     return asking or picks
+
+
+def _is_greeting(part: Part) -> bool:
+    """Whether a part has words of a conversation only: "hi", "ok, thanks"."""
+    words = [token.word for token in part.tokens if token.kind is not Kind.MARK]
+    return bool(words) and _GREETING.issuperset(words)
 
 
 def _is_hint(pick: Pick, wording: Wording) -> bool:
