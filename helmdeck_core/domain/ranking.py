@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 CONFIDENCE = 0.4
 """Default of ``[selection] confidence``: a ranking with a lower confidence is unsure."""
+_FEW = 600
 
 
 @attrs.frozen
@@ -98,8 +99,9 @@ class LazyScores(Sequence[Score]):
         matches = self.matches
         if count == len(matches):
             return [(index, matches[index]) for index in self._best()]
-        # Find the lowest score without ids: comparing strings is slow, and ties are rare.
-        lowest = heapq.nlargest(count, matches.values())[-1]
+        # Find the lowest score without ids: comparing strings is slow, and ties are rare. A few are sorted faster than searched.
+        values = matches.values()
+        lowest = sorted(values)[-count] if len(values) < _FEW else heapq.nlargest(count, values)[-1]
         rows = [(-score, self._ids[index], index) for index, score in matches.items() if score >= lowest]
         return [(index, -negated) for negated, _, index in sorted(rows)[:count]]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from helmdeck_language.request import cues
 from helmdeck_language.request.reading import read
-from helmdeck_language.request.sentences import Gap, sentences
+from helmdeck_language.request.sentences import NEW_LINE, NEW_PARAGRAPH, SAME_LINE, sentences
 from helmdeck_language.request.turns import turns
 from tests.case_support import each_case
 
@@ -72,7 +72,7 @@ def test_three_sentences_of_one_request_remain_one_request() -> None:
 def test_line_ends_of_other_systems_separate_lines_and_paragraphs(line_end: str) -> None:
     found = sentences("one\ntwo\n\nthree".replace("\n", line_end))
     assert [(each.text, each.gap) for each in found] == [
-        ("one", Gap.SAME_LINE), ("two", Gap.NEW_LINE), ("three", Gap.NEW_PARAGRAPH),
+        ("one", SAME_LINE), ("two", NEW_LINE), ("three", NEW_PARAGRAPH),
     ]  # fmt: skip
     assert asking(f"{MAIL}\n\n{REQUEST}".replace("\n", line_end)) == REQUEST
 

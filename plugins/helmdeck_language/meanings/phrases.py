@@ -91,12 +91,14 @@ class PhraseBook:
     def matches(self, found: Sequence[str]) -> list[Match]:
         """Return the phrases in folded words; one inside a longer one does not count."""
         spoken = _parts(found)
+        firsts = [at for at, word in enumerate(spoken) if word in self._rows]
+        if not firsts:
+            return []
         present = {*spoken, ""}
         rows = [
             (at, phrase.number, frozenset(places), phrase.terms)
-            for at, word in enumerate(spoken)
-            if word in self._rows
-            for phrases in (self._beginning(word),)
+            for at in firsts
+            for phrases in (self._beginning(spoken[at]),)
             for other in phrases.keys() & present
             for phrase in phrases[other]
             if phrase.needed <= present and (places := _places(phrase.parts, spoken, at))

@@ -8,7 +8,7 @@ from math import log
 from typing import Final, NamedTuple
 
 from helmdeck_language.request import cues
-from helmdeck_language.request.sentences import Gap, Sentence
+from helmdeck_language.request.sentences import NEW_LINE, NEW_PARAGRAPH, Sentence
 
 BORDER: Final = (
     "same_line", "new_line", "paragraph", "outermost", "in_block", "break", "switch", "colon", "title", "position",
@@ -69,13 +69,13 @@ def border_scores(
         sentence, before = found[at], found[at - 1]
         gap = sentence.gap
         score = base + by_gap[gap] + break_ * splits[at] + near_break * nearby[at]
-        if gap is Gap.NEW_LINE and ((at > 1 and before.gap is gap) or (at + 1 < count and found[at + 1].gap is gap)):
+        if gap == NEW_LINE and ((at > 1 and before.gap == gap) or (at + 1 < count and found[at + 1].gap == gap)):
             score = score + in_block
         if tongues[at] != tongues[at - 1] and tongues[at] and tongues[at - 1]:
             score = score + switch
         if before.text[-1] in _COLONS:
             score = score + colon
-        if gap is Gap.NEW_PARAGRAPH:
+        if gap == NEW_PARAGRAPH:
             score = score + only_gap / len(paragraphs)
         if flags[at] & flags[at - 1] & cues.BULLET:
             score = score + list_inside

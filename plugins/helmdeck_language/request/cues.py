@@ -219,7 +219,7 @@ def features(sentence: Sentence) -> tuple[int, Sequence[tuple[int, float]], str]
 
 def _with_places(flags: int, found: Sequence[str]) -> int:
     """Return the flags of words with those that depend on where the words are."""
-    if flags & _STARTS_PAIR:
+    if flags & _STARTS_PAIR and not _PAIRS.keys().isdisjoint(pairwise(found)):
         for pair in pairwise(found):
             flags |= _PAIRS.get(pair, 0)
     if flags & _ADDRESSES_AT_START and not _ADDRESSING_WORDS.isdisjoint(found[:2]):

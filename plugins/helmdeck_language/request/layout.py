@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from helmdeck_language.request import cues
 from helmdeck_language.request.borders import Sides, border_scores, recurrences
 from helmdeck_language.request.model import ALONE_FEATURES, Model, model
-from helmdeck_language.request.sentences import Gap, Sentence, copies
+from helmdeck_language.request.sentences import NEW_LINE, NEW_PARAGRAPH, SAME_LINE, Sentence, copies
 from helmdeck_language.request.turn_layouts import turn_scores
 from helmdeck_language.request.turns import turns
 
@@ -225,8 +225,8 @@ class Text:
         (by_length, by_length2, by_document, by_document2, by_size, broken_, wrapped_, titled_, silent, silent_end,
          by_loud, quiet, by_choices, shared, quiet_request, titled_around) = others  # fmt: skip
         every = list(accumulate(map(int, self._is_asking), initial=0))
-        paragraphs = list(accumulate([sentence.gap is Gap.NEW_PARAGRAPH for sentence in found], initial=0))
-        lines = list(accumulate([sentence.gap is Gap.NEW_LINE for sentence in found], initial=0))
+        paragraphs = list(accumulate([sentence.gap == NEW_PARAGRAPH for sentence in found], initial=0))
+        lines = list(accumulate([sentence.gap == NEW_LINE for sentence in found], initial=0))
         lengths, whole, asked = self._lengths, self._lengths[count], every[count]
         title = titled_ if flags[0] & cues.OPEN_END and not self._is_asking[0] else 0.0
         most = EVIDENCE_SENTENCES
@@ -286,9 +286,9 @@ class Text:
         inside = inside + by_choices * log(1 + len(pairs))
         for start, end in pairs:
             scored.append(beside(start, end, inside + title + before[start] + after[end]))
-        tails = [end for end in self._starts if end >= count - _LONGEST_END and found[end].gap is not Gap.SAME_LINE]
+        tails = [end for end in self._starts if end >= count - _LONGEST_END and found[end].gap != SAME_LINE]
         for start in self._ends[:_LONGEST_END]:
-            if start <= _LONGEST_END and found[start].gap is not Gap.SAME_LINE:
+            if start <= _LONGEST_END and found[start].gap != SAME_LINE:
                 for end in tails:
                     if end > start:
                         scored.append(beside(start, end, around + before[end] + after[start], is_around=True))
@@ -311,27 +311,20 @@ class Text:
 
     def _borders(self, weights: Model, sums: Sequence[Sequence[float]]) -> tuple[dict[int, float], dict[int, float]]:
         """Return the scores of the borders in front of a request, and of those behind one."""
-        found, count = self.found, len(self.found)
-        paragraphs = [i for i in range(1, count) if found[i].gap is Gap.NEW_PARAGRAPH]
+        found, count, line = self.found, len(self.found), _LONGEST_IN_LINE
+        paragraphs = [i for i in range(1, count) if found[i].gap == NEW_PARAGRAPH]
         self._inner = (paragraphs[:_INNER_PARAGRAPHS], paragraphs[-_INNER_PARAGRAPHS:])
         self._between = [pair for pair in self._between if pair[1] < count][:_INNER_PARAGRAPHS]
         inner = {*self._inner[0], *self._inner[1], *chain.from_iterable(self._between)}
-        self._starts = [
-            i for i in range(max(1, count - _LONGEST_REQUEST), count) if self._is_possible_border(i, i, count - i)
-        ]
-        self._ends = [i for i in range(1, min(_LONGEST_REQUEST + 1, count)) if self._is_possible_border(i, i - 1, i)]
+        starts = range(max(1, count - _LONGEST_REQUEST), count)
+        ends = range(1, min(_LONGEST_REQUEST + 1, count))
+        # A request neither begins nor ends with a sentence without words, such as a brace or a rule.
+        self._starts = [i for i in starts if found[i].words and (count - i <= line or found[i].gap != SAME_LINE)]
+        self._ends = [i for i in ends if found[i - 1].words and (i <= line or found[i].gap != SAME_LINE)]
         sides = Sides(self._flags, self._is_asking, self._tongues, self._relevance, sums)
         return border_scores(
             found, sides, weights.border, inner.union(self._starts), inner.union(self._ends), paragraphs, self._pairs
         )
-
-    def _is_possible_border(self, at: int, own: int, size: int) -> bool:
-        """Whether a request of ``size`` sentences at an end of the text may begin or end at a border.
-
-        :param at: the sentence behind the border.
-        :param own: the sentence of the request; one without words, such as a brace or a rule, does not begin or end it.
-        """
-        return bool(self.found[own].words) and (size <= _LONGEST_IN_LINE or self.found[at].gap is not Gap.SAME_LINE)
 
     def _inner_pairs(self) -> list[tuple[int, int]]:
         """Return start and end of paragraphs near the ends of the text, and of a few that begin or end with a request."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from enum import Enum
 from itertools import pairwise
-from typing import Final
-
-import attrs
+from typing import Final, NamedTuple
 
 from helmdeck_language.text.terms import SentenceWords, tokens, unique_terms
 
@@ -34,23 +31,18 @@ _INDENTS: Final = frozenset(" \t")
 _LIST_MARK: Final = re.compile(r"\W*(?:[0-9a-zA-Z]{1,2}|[ivxIVX]{3,5})\.")
 
 
-class Gap(int, Enum):
-    """Separation of a sentence from the previous one."""
-
-    SAME_LINE = 0
-    NEW_LINE = 1
-    NEW_PARAGRAPH = 2
+# Separation of a sentence from the previous one. A member of an enumeration takes 0.1 µs to read, and a text reads hundreds.
+SAME_LINE: Final = 0
+NEW_LINE: Final = 1
+NEW_PARAGRAPH: Final = 2
 
 
-_GAPS: Final = tuple(Gap)
-
-
-@attrs.frozen(slots=False)  # faster to create
-class Sentence:
+class Sentence(NamedTuple):
     """A sentence, or a line without a full stop.
 
     :ivar words: folded words.
     :ivar terms: the unique terms.
+    :ivar gap: ``SAME_LINE``, ``NEW_LINE`` or ``NEW_PARAGRAPH``.
     :ivar is_indented: it is the first of an indented line.
     :ivar is_unread: the middle of a very long text, which is not split and has no tokens.
     """
@@ -58,7 +50,7 @@ class Sentence:
     text: str
     words: tuple[str, ...]
     terms: tuple[str, ...]
-    gap: Gap
+    gap: int
     is_indented: bool = False
     is_unread: bool = False
 
@@ -75,7 +67,7 @@ def sentences(text: str) -> list[Sentence]:
     head, inside, tail = text[:_END_CHARACTERS], text[_END_CHARACTERS:-_END_CHARACTERS], text[-_END_CHARACTERS:]
     first, last = _split(head), _split(tail)
     # A sentence that crosses the boundary belongs to the middle.
-    gap = Gap.SAME_LINE
+    gap = SAME_LINE
     if len(first) > 1:
         inside, gap = first[-1].text + inside, first.pop().gap
     if len(last) > 1:
@@ -113,19 +105,20 @@ def _split(text: str) -> list[Sentence]:
     found: list[Sentence] = []
     lines = 0
     words = SentenceWords(text)
+    new = tuple.__new__  # several times as fast as calling the class
     for start, end, breaks in _pieces(text):
         lines += breaks
         content = text[start:end].strip()
         if not content:
             continue
         own = tuple(words.between(start, end))
-        gap, lines = _GAPS[min(lines, 2)], 0
+        gap, lines = lines if lines < NEW_PARAGRAPH else NEW_PARAGRAPH, 0
         # A list mark has one word at most.
-        if found and gap is Gap.SAME_LINE and len(found[-1].words) < 2 and _LIST_MARK.fullmatch(found[-1].text):
+        if found and gap == SAME_LINE and len(found[-1].words) < 2 and _LIST_MARK.fullmatch(found[-1].text):
             before = found.pop()
             content, gap, own = f"{before.text} {content}", before.gap, (*before.words, *own)
-        is_indented = gap is not Gap.SAME_LINE and start > 0 and text[start - 1] in _INDENTS
-        found.append(Sentence(content, own, unique_terms(own), gap, is_indented))
+        is_indented = gap != SAME_LINE and start > 0 and text[start - 1] in _INDENTS
+        found.append(new(Sentence, (content, own, unique_terms(own), gap, is_indented, False)))
     return found
 
 

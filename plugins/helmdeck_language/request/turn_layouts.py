@@ -7,7 +7,7 @@ from itertools import accumulate
 from math import log
 from typing import Final
 
-from helmdeck_language.request.sentences import Gap, Sentence
+from helmdeck_language.request.sentences import NEW_PARAGRAPH, Sentence
 from helmdeck_language.request.turns import Turns
 
 # A request has at most so many sentences.
@@ -38,14 +38,14 @@ def turn_scores(found: Sequence[Sentence], turns: Turns, weights: Sequence[float
     tail = min([place for place in turns.outside if place > stop], default=count)
     # A single paragraph behind the turns is a request.
     has_tail = 0 < count - tail <= _LONGEST and all(
-        found[i].gap is not Gap.NEW_PARAGRAPH for i in range(tail + 1, count)
+        found[i].gap != NEW_PARAGRAPH for i in range(tail + 1, count)
     )
 
     def border(at: int, own: int, other: int, of_turn: float) -> float:
         total = 0.0
         if own in turns.inside:
             total = total + of_turn
-        if own in turns.outside and other in turns.outside and found[at].gap is not Gap.NEW_PARAGRAPH:
+        if own in turns.outside and other in turns.outside and found[at].gap != NEW_PARAGRAPH:
             total = total + splits
         return total
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import log
 from typing import Final, NamedTuple
 
-from helmdeck_language.request.sentences import Gap, Sentence
+from helmdeck_language.request.sentences import NEW_LINE, NEW_PARAGRAPH, SAME_LINE, Sentence
 
 _TIME: Final = (
     r"\d{1,4}(?:[-/.:]\d{1,4}){1,2}(?:[.,]\d{1,3})?(?:,?[T ]\d{1,2}:\d{2}(?::\d{2})?)?(?:\s?[AaPp]\.?[Mm]\b\.?)?"
@@ -67,10 +67,9 @@ _NONE: Final = Turns(frozenset(), frozenset(), frozenset(), {})
 def turns(found: Sequence[Sentence]) -> Turns:
     """Return the turns of a text; none if it has no transcript."""
     labels: dict[int, str] = {}
-    same_line = Gap.SAME_LINE
     for place, sentence in enumerate(found):
         # Within a line, only a label with a colon counts: the first turn behind a request of the same line.
-        if (sentence.gap is not same_line or not place or ":" in sentence.text[:_LABELLED]) and (
+        if (sentence.gap != SAME_LINE or not place or ":" in sentence.text[:_LABELLED]) and (
             label := _label(sentence.text)
         ):
             labels[place] = label
@@ -103,7 +102,7 @@ def _headings(found: Sequence[Sentence], labels: Mapping[int, str]) -> dict[int,
     lines: dict[int, tuple[str, str]] = {}
     for place, (sentence, after) in enumerate(pairwise(found)):
         if (
-            after.gap is Gap.NEW_LINE and (sentence.gap is Gap.NEW_PARAGRAPH or not place) and place not in labels
+            after.gap == NEW_LINE and (sentence.gap == NEW_PARAGRAPH or not place) and place not in labels
             and len(sentence.text) <= _HEADING and sentence.text[-1] not in _STOPS
         ):  # fmt: skip
             words = _DIGITS.sub("0", sentence.text).casefold().split()
@@ -153,10 +152,10 @@ def _around(found: Sequence[Sentence], starts: Sequence[int], *, header: Sequenc
     ]
     rare = max(1, int(_RARE * len(starts)))
     most = {
-        gap: sorted([shape[gap] for shape in shapes], reverse=True)[rare] for gap in (Gap.NEW_LINE, Gap.NEW_PARAGRAPH)
+        gap: sorted([shape[gap] for shape in shapes], reverse=True)[rare] for gap in (NEW_LINE, NEW_PARAGRAPH)
     }
     # Labels of their own line have the turn in the next one.
-    least = sorted([shape[Gap.NEW_LINE] + shape[Gap.NEW_PARAGRAPH] for shape in shapes[:-1]])[
+    least = sorted([shape[NEW_LINE] + shape[NEW_PARAGRAPH] for shape in shapes[:-1]])[
         min(rare, len(shapes) - 2)
     ]
     inside, outside, body = list(header or ()), list(range(starts[0])), (0, 0)
@@ -169,8 +168,8 @@ def _around(found: Sequence[Sentence], starts: Sequence[int], *, header: Sequenc
     for start, end in pairwise([*starts, len(found)]):
         left = dict(most)
         after = start + 1
-        while after < end and ((gap := found[after].gap) is Gap.SAME_LINE or left[gap] > 0):
-            if gap is not Gap.SAME_LINE:
+        while after < end and ((gap := found[after].gap) == SAME_LINE or left[gap] > 0):
+            if gap != SAME_LINE:
                 left[gap] -= 1
             after += 1
         outside += range(after, end) if end == len(found) or header is None else ()

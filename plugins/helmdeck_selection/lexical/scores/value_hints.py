@@ -45,11 +45,8 @@ _TEMPERATURE: Final = re.compile(
 )
 _POINT: Final = re.compile(r"-?\b\d{1,3}\.\d{2,}\s*,\s*-?\d{1,3}\.\d{2,}")
 _COMMIT: Final = re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b")
-_MARKS: Final = (
-    ("/", re.compile("/")),
-    ("#", re.compile("#")),
-    (".", re.compile(r"\.\w")),
-)
+_MARKS: Final = ("/", "#")
+_DOT: Final = re.compile(r"\.\w")
 _DIGIT: Final = re.compile(r"\d")
 # Marks of which every match contains a digit.
 _DIGIT_MARKS: Final = (
@@ -84,7 +81,9 @@ WEIGHT: Final = 0.8
 
 def value_terms(text: str) -> dict[str, float]:
     """Return the terms that the values of a request stand for, with their weight."""
-    marks = [mark for mark, pattern in _MARKS if pattern.search(text)]
+    marks = [mark for mark in _MARKS if mark in text]
+    if _DOT.search(text):
+        marks.append(".")
     if _DIGIT.search(text):
         marks += [mark for mark, pattern in _DIGIT_MARKS if pattern.search(text)]
     may_be_file = "file" in text or ("." in marks and (_FILE_NAMED.search(text) or "file" in text.lower()))

@@ -119,6 +119,7 @@ class LexicalIndex:
         self._expansions: dict[str, tuple[tuple[str, float], ...]] = {}
         self._fields = cache(self._postings.fields_of)
         self._peaks = _Peaks(self._postings.impacts)
+        self._sizes = {term: len(having) for term, having in self._postings.impacts.items()}
         self.verbs: frozenset[str] = self._postings.verbs
 
     # -- ranking ------------------------------------------------------------------------------------------
@@ -204,8 +205,8 @@ class LexicalIndex:
 
         Only the rarest terms count, up to a number of postings; of a sentence of common words, the rarest one.
         """
-        impacts, peaks = self._postings.impacts, self._peaks
-        rows = sorted([(len(impacts[term]), term) for term in found if term in impacts])
+        impacts, peaks, sizes = self._postings.impacts, self._peaks, self._sizes
+        rows = sorted([(size, term) for term in found if (size := sizes.get(term))])
         if not rows:
             return 0.0
         touched = kept = 0
