@@ -223,7 +223,7 @@ class Text:
         before, after = self._borders(weights, sums)
         last, first, inside, around, *others = weights.layout[:ALONE_FEATURES]
         (by_length, by_length2, by_document, by_document2, by_size, broken_, wrapped_, titled_, silent, silent_end,
-         by_loud, quiet, by_choices, shared, quiet_request, titled_around) = others  # fmt: skip
+         by_loud, quiet, by_choices, shared, quiet_request) = others  # fmt: skip
         every = list(accumulate(map(int, self._is_asking), initial=0))
         paragraphs = list(accumulate([sentence.gap == NEW_PARAGRAPH for sentence in found], initial=0))
         lines = list(accumulate([sentence.gap == NEW_LINE for sentence in found], initial=0))
@@ -245,8 +245,6 @@ class Text:
                 wrapped = lines[start] - lines[1] + lines[count] - lines[min(end + 1, count)]
                 if not every[start] or asked == every[end]:
                     score = score + silent_end
-                if flags[0] & cues.OPEN_END and not every[start]:
-                    score = score + titled_around
             else:
                 told = telling[count] - told
             if spans and not is_around and (tongue := tongues[start]):
