@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
+from string import digits
 from typing import Final
 
 import attrs
@@ -122,29 +123,30 @@ class Companions:
 
         :param index: the entry that requires the parameter.
         """
-        noun = _identified(parameter)
-        rows = self._rows(noun) if noun else {}
-        ordered = sorted((*self._distance(index, each, rows[each]), each) for each in rows if each != index)
-        return tuple((each, -distance) for distance, *_, each in ordered)
+        return tuple((each, -distance) for distance, *_, each in self._producers(index, parameter))
 
     def _look_ups_of(self, index: int) -> Sequence[tuple[str, int]]:
         """The parameters of an entry that a look-up returns, each with that look-up."""
         found = self._found.get(index)
         if found is None:
-            needed = ((name, _identified(name)) for name in _needs(self._entries[index]))
-            found = self._found[index] = tuple(
-                (name, look_up) for name, noun in needed if noun and (look_up := self._look_up(index, noun)) is not None
-            )
+            needed = _needs(self._entries[index])
+            looked_up = ((name, next(self._producers(index, name), None)) for name in needed)
+            found = self._found[index] = tuple((name, first[-1]) for name, first in looked_up if first)
         return found
 
-    def _look_up(self, index: int, noun: str) -> int | None:
-        """The entry that most likely returns an id; ``None`` without any."""
-        rows = self._rows(noun)
-        return min(
-            (each for each in rows if each != index),
-            key=lambda each: self._distance(index, each, rows[each]),
-            default=None,
-        )
+    def _producers(self, index: int, parameter: str) -> Iterator[tuple[float, int, str, int]]:
+        """Yield the entries that may return the value of a parameter, the best first, behind what puts them in order."""
+        noun = _identified(parameter)
+        nouns = [noun] if noun else sorted(self._nouns_of(index)) if _is_bare(parameter) else []
+        fits: dict[int, float] = {}
+        for each in nouns:
+            for other, fit in self._rows(each).items():
+                if other != index:
+                    fits[other] = max(fit, fits.get(other, 0.0))
+        yield from sorted((*self._distance(index, other, fit), other) for other, fit in fits.items())
+
+    def _nouns_of(self, index: int) -> frozenset[str]:
+        return _nouns(words(split_identifier(self._entries[index].id)))
 
     def _rows(self, noun: str) -> Mapping[int, float]:
         rows = self._returning.get(noun)
@@ -191,7 +193,7 @@ def _worth(description: str, name: Sequence[str], noun: str, *, is_look_up: bool
     named = _NAMED * (noun in _nouns(tail) or (noun in _LOOK_UPS and noun == stem(name[-1]) and len(name) > 1))
     if _ID_WORD.search(description) is None:
         return named
-    text = words(description)
+    text = words(split_identifier(description))  # "gives fdcId"
     if noun in _promised(text):
         return named + _PROMISED
     return named + _MENTIONED * (is_look_up and noun in map(stem, text))
@@ -213,7 +215,8 @@ def _promised(text: Sequence[str]) -> Iterator[str]:
 
 def _identified(parameter: str) -> str:
     """The stem of what a parameter identifies, ``channel`` of ``channel_id``; empty if it identifies nothing."""
-    *before, key = [word for word in words(split_identifier(parameter)) if word not in _SIDES] or [""]
+    found = [word.rstrip(digits) for word in words(split_identifier(parameter))]
+    *before, key = [word for word in found if word and word not in _SIDES] or [""]
     if key in _COORDINATES:
         return _COORDINATE
     if key in _KEYS:
@@ -221,6 +224,12 @@ def _identified(parameter: str) -> str:
     if key.removesuffix("s") in _NAMED_IDS:
         return stem(key)
     return stem(key) if not before and _ONE_WORD.fullmatch(key) and key not in _NO_IDS else ""
+
+
+def _is_bare(parameter: str) -> bool:
+    """Whether a parameter is an id of what the name of its entry names: "id" of "get_recipe", "from_id" of "find_trains"."""
+    found = words(split_identifier(parameter))
+    return found[-1:] == ["id"] and _SIDES.issuperset(found[:-1])
 
 
 def _nouns(name: Iterable[str]) -> frozenset[str]:
