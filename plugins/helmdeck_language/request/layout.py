@@ -223,7 +223,7 @@ class Text:
         before, after = self._borders(weights, sums)
         last, first, inside, around, *others = weights.layout[:ALONE_FEATURES]
         (by_length, by_length2, by_document, by_document2, by_size, broken_, wrapped_, titled_, silent, silent_end,
-         by_loud, quiet, by_choices, shared, quiet_request) = others  # fmt: skip
+         by_loud, by_choices, shared, quiet_request) = others  # fmt: skip
         every = list(accumulate(map(int, self._is_asking), initial=0))
         paragraphs = list(accumulate([sentence.gap == NEW_PARAGRAPH for sentence in found], initial=0))
         lines = list(accumulate([sentence.gap == NEW_LINE for sentence in found], initial=0))
@@ -271,8 +271,7 @@ class Text:
                 score = score + silent
             elif asks < size:
                 score = score + quiet_request * (1.0 - asks / size)
-            loud = asked - asks
-            return new(Layout, (start, end, is_around, score + (by_loud * (loud / rest) if loud else quiet)))
+            return new(Layout, (start, end, is_around, score + by_loud * ((asked - asks) / rest)))
 
         alone = self._alone(weights.layout[ALONE_FEATURES:], asked / count, paragraphs[count])
         if by_turns:
@@ -340,16 +339,12 @@ class Text:
         flags, count = self._flags, len(self._flags)
         surprise = log(max(self._lengths[count], SHORT_TEXT) / SHORT_TEXT)
         labels = sum([each & cues.LABEL != 0 for each in flags])
-        letters = [i for i, each in enumerate(flags) if each & cues.LETTER]
         bullets = sum([each & cues.BULLET != 0 for each in flags])
-        symbols = [value for values in self._values for place, value in values if place == cues.SYMBOLS]
         titled = flags[0] & cues.OPEN_END and not self._is_asking[0]
         values = (
-            float(bool(self.turns.inside)), surprise, surprise * surprise, float(labels >= 3),
-            float(bool(letters) and letters[0] < 5 and letters[-1] > count / 2), float(bullets >= 3),
-            sum([each & cues.OPEN_END != 0 for each in flags]) / count,
-            sum(symbols) / count, 1.0 - self._tongue_share,
-            log(1 + paragraphs), asking, float(titled), float(self._is_asking[0]), float(self._is_asking[-1]),
+            float(bool(self.turns.inside)), surprise, surprise * surprise, float(labels >= 3), float(bullets >= 3),
+            sum([each & cues.OPEN_END != 0 for each in flags]) / count, 1.0 - self._tongue_share, log(1 + paragraphs), asking,
+            float(titled), float(self._is_asking[0]),
         )  # fmt: skip
         total: float = sum(map(mul, weights, values))
         return total

@@ -18,10 +18,10 @@ from helmdeck_language.request.turn_layouts import TURN_LAYOUT
 _MAX_SUMS: Final = 20_000
 LAYOUT: Final = (
     "last", "first", "inside", "around", "length", "length2", "document", "document2", "sentences", "paragraphs",
-    "lines", "titled", "silent", "silent_end", "loud_document", "quiet_document",
+    "lines", "titled", "silent", "silent_end", "loud_document",
     "inside_choices", "shared_tongue", "quiet_request",
-    "alone_turns", "alone_length", "alone_length2", "alone_labels", "alone_letter", "alone_bullets", "alone_open", "alone_symbols",
-    "alone_tongues", "alone_paragraphs", "alone_asks", "alone_titled", "alone_starts", "alone_ends",
+    "alone_turns", "alone_length", "alone_length2", "alone_labels", "alone_bullets", "alone_open", "alone_tongues",
+    "alone_paragraphs", "alone_asks", "alone_titled", "alone_starts",
 )  # fmt: skip
 """Names of the features of a layout; those of a text without a document start with ``alone``."""
 ALONE_FEATURES: Final = LAYOUT.index("alone_turns")

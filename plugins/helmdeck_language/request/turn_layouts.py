@@ -16,7 +16,7 @@ _LONGEST: Final = 24
 TURN_LAYOUT: Final = (
     "last", "first", "inside", "around", "in_request", "share_of_request", "head_left", "inner_left", "tail_left", "outside_share",
     "starts_in_turn", "ends_in_turn", "splits_outside", "size",
-    "splits_tail", "before_tail", "labels_in_request", "alone_labels", "alone_outside", "takes_body",
+    "labels_in_request", "alone_labels", "alone_outside",
 )  # fmt: skip
 """Names of the features of a layout of a text with turns."""
 
@@ -27,19 +27,13 @@ def turn_scores(found: Sequence[Sentence], turns: Turns, weights: Sequence[float
     :param weights: in the order of ``TURN_LAYOUT``.
     """
     (last, first, inside, around, in_request, by_share, by_head, by_inner, by_tail, by_outside, starts, ends, splits, by_size,
-     splits_tail, before_tail, by_labels, alone_labels, alone_outside, takes_body) = weights  # fmt: skip
+     by_labels, alone_labels, alone_outside) = weights  # fmt: skip
     count = len(found)
     spoken = list(accumulate([place in turns.inside for place in range(count)], initial=0))
     labels = list(accumulate([place in turns.starts for place in range(count)], initial=0))
     outer = list(accumulate([place in turns.outside for place in range(count)], initial=0))
     whole, every = spoken[count], outer[count]
-    body, behind = turns.body
     begin, stop = min(turns.inside), max(turns.inside)
-    tail = min([place for place in turns.outside if place > stop], default=count)
-    # A single paragraph behind the turns is a request.
-    has_tail = 0 < count - tail <= _LONGEST and all(
-        found[i].gap != NEW_PARAGRAPH for i in range(tail + 1, count)
-    )
 
     def border(at: int, own: int, other: int, of_turn: float) -> float:
         total = 0.0
@@ -64,14 +58,10 @@ def turn_scores(found: Sequence[Sentence], turns: Turns, weights: Sequence[float
                 total = total + border(start, start, start - 1, starts)
             if end < count:
                 total = total + border(end, end - 1, end, ends)
-            if has_tail and start >= begin and end > stop + 1 and (start, end) != (tail, count):
-                total = total + (before_tail if start < tail else splits_tail)
             if start in turns.ends:
                 total = total + by_size * turns.ends[start]
         if size == count:
             return alone_labels * log(1 + labels[count]) + alone_outside * log(1 + every)
-        if body < behind and (body >= end or behind <= start if is_around else start <= body and end >= behind):
-            total = total + takes_body
         if said:
             begun = labels[end] - labels[start]
             total = total + by_labels * log(1 + (labels[count] - begun if is_around else begun))

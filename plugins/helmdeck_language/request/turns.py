@@ -51,14 +51,12 @@ class Turns(NamedTuple):
 
     :ivar starts: the sentences with a label.
     :ivar ends: for sentences that may be the first behind the last turn, the logarithm of the share of turns with as many sentences.
-    :ivar body: start and end of what is between the header of a mail and its first quoted line; empty without one.
     """
 
     inside: frozenset[int]
     outside: frozenset[int]
     starts: frozenset[int]
     ends: Mapping[int, float]
-    body: tuple[int, int] = (0, 0)
 
 
 _NONE: Final = Turns(frozenset(), frozenset(), frozenset(), {})
@@ -151,18 +149,14 @@ def _around(found: Sequence[Sentence], starts: Sequence[int], *, header: Sequenc
         Counter(found[place].gap for place in range(start + 1, end)) for start, end in pairwise([*starts, len(found)])
     ]
     rare = max(1, int(_RARE * len(starts)))
-    most = {
-        gap: sorted([shape[gap] for shape in shapes], reverse=True)[rare] for gap in (NEW_LINE, NEW_PARAGRAPH)
-    }
+    most = {gap: sorted([shape[gap] for shape in shapes], reverse=True)[rare] for gap in (NEW_LINE, NEW_PARAGRAPH)}
     # Labels of their own line have the turn in the next one.
-    least = sorted([shape[NEW_LINE] + shape[NEW_PARAGRAPH] for shape in shapes[:-1]])[
-        min(rare, len(shapes) - 2)
-    ]
-    inside, outside, body = list(header or ()), list(range(starts[0])), (0, 0)
+    least = sorted([shape[NEW_LINE] + shape[NEW_PARAGRAPH] for shape in shapes[:-1]])[min(rare, len(shapes) - 2)]
+    inside, outside = list(header or ()), list(range(starts[0]))
     if header is not None:
         end = starts[0] - (starts[0] - 1 in header)  # "... wrote:"
         heads = [place for place in header if place < end]
-        outside, body = (list(range(heads[0])), (heads[-1] + 1, end)) if heads else ([], body)
+        outside = list(range(heads[0])) if heads else []
     sizes = Counter[int]()
     after = starts[0]
     for start, end in pairwise([*starts, len(found)]):
@@ -180,4 +174,4 @@ def _around(found: Sequence[Sentence], starts: Sequence[int], *, header: Sequenc
     inside += range(starts[-1], starts[-1] + (2 if least and after > starts[-1] + 1 else 1))
     count = len(starts)
     ends = {place: log((sizes[place - starts[-1]] + 0.5) / count) for place in range(starts[-1] + 1, after + 1)}
-    return Turns(frozenset(inside), frozenset(outside), frozenset(starts), ends, body)
+    return Turns(frozenset(inside), frozenset(outside), frozenset(starts), ends)
