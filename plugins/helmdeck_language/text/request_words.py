@@ -16,7 +16,7 @@ def _set(key: str) -> frozenset[str]:
     return frozenset(_FILE.words(key))
 
 
-STOP_WORDS: Final = _set("stop_words") | _set("korean_stop_words")
+STOP_WORDS: Final = _set("stop_words") | _set("korean_stop_words") | _set("chinese_stop_words")
 """Words that are no search terms."""
 KOREAN_ENDINGS: Final = _set("korean_endings")
 """Particles and forms of helping verbs at the end of Korean words."""

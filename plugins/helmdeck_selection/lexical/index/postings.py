@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 
 from helmdeck_core import Entry
-from helmdeck_language import SMALL_TALK, VERBS, is_han_pair, split_identifier, terms, word_terms, words
+from helmdeck_language import SMALL_TALK, STOP_WORDS, VERBS, is_han_pair, split_identifier, terms, word_terms, words
 from helmdeck_selection.lexical.index.fields import field_words, keyword_phrases
 
 # BM25 parameters: term saturation (k1) and length normalisation (b).
@@ -136,7 +136,8 @@ def build(entries: Sequence[Entry], weights: Mapping[str, float]) -> Postings:
                     frequency[term] = frequency.get(term, 0.0) + weight
                     if term > _FIRST_HAN and is_han_pair(term):
                         for character in term:
-                            frequency[character] = frequency.get(character, 0.0) + weight * _CHARACTER
+                            if character not in STOP_WORDS:
+                                frequency[character] = frequency.get(character, 0.0) + weight * _CHARACTER
         having.update(frequency.keys())
         for term in [term for word in limitations for term in word_terms(word)]:
             frequency[term] = frequency.get(term, 0.0) + weights["limitation"]

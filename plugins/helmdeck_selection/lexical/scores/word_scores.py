@@ -46,7 +46,7 @@ _EVERYDAY: Final = 0.25
 _RELATIVE: Final = 0.6
 _RELATIVE_LETTERS: Final = 4
 # Weight of a Chinese character of a pair that the catalog does not contain.
-_CHARACTER: Final = 0.4
+_CHARACTER: Final = 0.5
 # Minimum strength of a phrase match: literal words, no synonyms, in a sentence that requests something.
 _PHRASE_MATCH: Final = 0.75
 # Minimum score, relative to the best entry of a clause, to get a part of its bonus.
