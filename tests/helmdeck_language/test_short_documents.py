@@ -77,6 +77,13 @@ def test_line_ends_of_other_systems_separate_lines_and_paragraphs(line_end: str)
     assert asking(f"{MAIL}\n\n{REQUEST}".replace("\n", line_end)) == REQUEST
 
 
+@each_case("mark", ["?", "!", ";", "\uff1f", "\uff1b"])
+def test_sentence_without_a_space_behind_its_mark_ends_before_a_chinese_one(mark: str) -> None:
+    texts = [each.text for each in sentences(f"几点了{mark}开灯")]
+    assert texts == [f"几点了{mark}", "开灯"]
+    assert len(sentences(f"GET /a{mark}b=c")) == 1 + (mark == "\uff1f")
+
+
 @each_case(
     ("text", "indented"),
     [("one\n  two\nthree\n\tfour five. six", [False, True, False, True, False]), ("  one\ntwo", [False, False])],

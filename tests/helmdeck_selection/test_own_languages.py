@@ -92,3 +92,9 @@ def test_an_english_catalog_is_compared_with_no_other_language():
 
     assert native({"list_files": "List the files of a folder.", "send_mail": "Send a mail to a person."}) == []
     assert (native(GERMAN), native(CHINESE), native(JAPANESE)) == (["de"], ["zh"], ["ja"])
+
+
+def test_chinese_function_words_match_nothing():
+    # No pair of the request is in the catalog, so single characters count: those of "room", not the particle.
+    tools = {"warm": "暖房", "tidy": "整齐的", "sing": "好听的歌"}
+    assert [score.id for score in index(tools, meaning=0.0).rank("我的房").scores if score.score] == ["warm"]

@@ -290,12 +290,23 @@ def test_look_up_of_the_same_server_is_preferred():
         ("stock_symbols", ("find_symbol", "By the name of a company."), [("list_trades", "Trades of a symbol.")]),
         ("channelId", ("rooms", "All rooms with the id of the channel."), [("list_groups", "Groups of people.")]),
         ("user_id", ("get_users", "All members."), [("get_user_settings", "Settings.")]),
+        ("team_id_2", ("find_teams", "By name."), [("list_matches", "Matches of a team.")]),
+        ("player1_id", ("players", "All names with the player id."), [("list_scores", "Scores of a player.")]),
+        ("fdcId", ("foods", "Foods, each with its fdcId."), [("list_fdc_news", "News.")]),
     ],
 )
 def test_look_up_is_the_entry_that_promises_the_id(needed, look_up, others):
     needing = tool("frobnicate", "Frobnicates.", needed)
     found = index(needing, tool(*look_up), *(tool(*other) for other in others), *OFFICE).rank("frobnicate it")
     assert ids(found, 3) == ["frobnicate", look_up[0]]
+
+
+@each_case("parameter", ["id", "from_id", "ID"])
+def test_id_alone_identifies_what_the_name_of_its_entry_names(parameter):
+    tools = (tool("cook_recipe", "Starts the oven.", parameter), tool("search_recipes", "By ingredient."), *OFFICE)
+    assert ids(index(*tools).rank("start the oven"), 2) == ["cook_recipe", "search_recipes"]
+    tools = (tool("cook_recipe", "Starts the oven.", "code"), *tools[1:])
+    assert "search_recipes" not in ids(index(*tools).rank("start the oven"))
 
 
 def test_entry_that_needs_the_same_id_is_no_look_up():

@@ -17,10 +17,11 @@ _COPIED_CHARACTERS: Final = 60
 
 # Runs of punctuation are bounded, so that a line of ten thousand dots is scanned only once.
 _END: Final = re.compile(
-    r"""[\n\r\u2028\u2029.!?\u2026\u3002\uff01\uff1f\u0964\u061f] (?:   # a leading set lets the engine skip ahead
+    r"""[\n\r\u2028\u2029.!?;\u2026\u3002\uff01\uff1f\uff1b\u0964\u061f] (?:   # a leading set lets the engine skip ahead
         (?<=[\n\r\u2028\u2029]) [\n\ \t\r\u2028\u2029]*+
       | (?<=[\u3002\uff01\uff1f\u0964]) [\u3002\uff01\uff1f\u0964]{0,7} [\u300d\u300f\u201d]{0,2}
       | (?<=[.!?\u2026\u061f]) [.!?\u2026\u061f]{0,7} ["'\u201d\u2019\u00bb)\]]{0,4} (?=\s|\Z)
+      | (?<=[!?;\uff1b]) (?=[\u3040-\u30ff\u3400-\u9fff])
     )""",
     re.VERBOSE,
 )
