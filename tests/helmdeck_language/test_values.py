@@ -55,7 +55,8 @@ def test_numbers_and_plural_brackets_are_no_phone_numbers_or_calls(text: str) ->
 def test_code_with_brackets_is_looked_for_only_where_a_text_can_have_it() -> None:
     whole, others = (_token(has_bracketed_code) for has_bracketed_code in (True, False))
     assert len(others.pattern) < len(whole.pattern) / 5
-    texts = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    pages = ("CHANGELOG.md", "CONTRIBUTING.md", "docs/explanation.md")
+    texts = [text for page in pages for text in (ROOT / page).read_text(encoding="utf-8").splitlines()]
     texts = [text for text in texts if not _OF_BRACKETED_CODE.search(text)]
     assert len(texts) > 200
     for text in texts:
