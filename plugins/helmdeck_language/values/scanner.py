@@ -66,6 +66,16 @@ class Token:
         return self.kind is Kind.WORD
 
     @property
+    def is_capital(self) -> bool:
+        """Whether it starts with a capital letter."""
+        return self.value[:1].isupper()
+
+    @property
+    def is_possessive(self) -> bool:
+        """Whether it ends with "'s"."""
+        return self.value.endswith(("'s", "\u2019s"))
+
+    @property
     def is_value(self) -> bool:
         """Whether it is a value, and neither a word nor punctuation."""
         return self.kind not in (Kind.WORD, Kind.MARK, Kind.BREAK)
