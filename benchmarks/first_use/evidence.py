@@ -25,7 +25,7 @@ from benchmarks.first_use.data import Request, load_catalogs, load_requests, mcp
 from benchmarks.mcp.catalogs import requests as server_requests
 from helmdeck_core import Catalog
 from helmdeck_language import ENGLISH
-from helmdeck_planner.embedded.arguments.fill import Sources
+from helmdeck_planner.embedded.arguments.sources import Sources
 from helmdeck_planner.embedded.choice.choose import choose
 from helmdeck_planner.embedded.choice.evidence import Candidate, candidates
 from helmdeck_planner.embedded.entries.profiles import Profiles

@@ -20,8 +20,9 @@ from benchmarks.first_use.data import ExpectedStep, Request
 from benchmarks.first_use.value_fit import Row, fitted_requests, planned, run
 from helmdeck_core import Catalog
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.fill import Sources, begun
+from helmdeck_planner.embedded.arguments.fill import begun
 from helmdeck_planner.embedded.arguments.number_fit import NumberFit
+from helmdeck_planner.embedded.arguments.sources import Sources
 from helmdeck_planner.embedded.arguments.stated_numbers import StatedNumber, stated_numbers
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role

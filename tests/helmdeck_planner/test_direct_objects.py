@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helmdeck_planner.embedded.arguments.fill import Sources
+from helmdeck_planner.embedded.arguments.sources import Sources
 from helmdeck_planner.embedded.choice.evidence import candidates, probabilities
 from helmdeck_planner.embedded.entries.profiles import Profiles
 from helmdeck_planner.embedded.picks import understand

@@ -8,7 +8,7 @@ import pytest
 
 from helmdeck_language import scan
 from helmdeck_planner.embedded.entries.profiles import Profiles
-from helmdeck_planner.embedded.entries.properties import MAX_INPUTS, properties_of
+from helmdeck_planner.embedded.entries.schema_inputs import MAX_INPUTS, properties_of
 from helmdeck_planner.embedded.picks import MAX_TOKENS, understand
 from helmdeck_planner.embedded.request.parts import split_parts
 from helmdeck_selection import LexicalIndex, read_catalog

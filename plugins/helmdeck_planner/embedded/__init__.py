@@ -1,19 +1,19 @@
 """``local/lexical``: a planner without a model or a network.
 
-::
+The path of a request, "in acme/web, close issue 5 and tell #ops":
 
-    request    text -> parts, one per action     segments -> parts; negation, wording (the English meaning of words)
-      |
-    entries    what an entry does and takes      profiles, properties, property_words.toml
-      |
-    choice     part + scores of the ranker       weighing -> choose: effects, input_fit, pipelines
-      |        -> the entry, or a gap
-    arguments  part + entry -> values            fill: labels, items, typed_values, numbers, free_text; enumerations
-      |
-    look_ups   an id that is only named -> the step that finds it
+1. ``planner`` receives it with the catalog. ``picks.understand`` separates a pasted document and splits the rest into parts
+   (``request``): a setting, "close issue 5", "tell #ops".
+2. ``part_reader`` takes one part after the other and chooses its entry (``choice``), by what the ``entries`` do and take: ``update_issue``.
+   A part without an entry is a gap.
+3. A part may be several steps, or several parts one. ``divisions`` and ``parallel`` divide a part. ``continuations``, ``input_clauses``,
+   ``object_parts`` and ``same_step`` join parts; ``facts``, ``hints`` and ``conditions`` find parts that are no step.
+4. ``steps`` fills the inputs of each entry from its part and from the others (``arguments``): ``issue_number`` is 5, ``owner`` is acme.
+   ``look_ups`` adds the step that finds an id which the request only names.
+5. ``planner`` makes the answer: steps with their probability, gaps, advice.
 
-``picks`` chooses an entry for each part, ``steps`` fills its inputs, and ``planner`` makes the answer of it. What only the entries
-show decides which parts are one step: ``divisions``, ``continuations``, ``further``, ``restatements`` and ``background``.
+Each folder lists its modules in its ``__init__``. Entries are tried for a part by several rules, so that ``arguments.fill`` runs in step 2
+as well: how much of a part an entry takes says how well it fits.
 """
 
 from __future__ import annotations
@@ -22,15 +22,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from helmdeck_core import (
-    ConfigError,
-    Provider,
-    ProviderContext,
-    ProviderSettings,
-    ProviderSpec,
-    hookimpl,
-    read_options,
-)
+from helmdeck_core import ConfigError, Provider, ProviderContext, ProviderSettings, ProviderSpec, hookimpl, read_options
 
 
 @attrs.frozen

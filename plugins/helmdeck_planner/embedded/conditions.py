@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import attrs
 
 from helmdeck_language import scan
-from helmdeck_planner.embedded.arguments.fill import Sources, fill
+from helmdeck_planner.embedded.arguments.fill import fill
+from helmdeck_planner.embedded.arguments.sources import Sources
 from helmdeck_planner.embedded.pick import Pick
 from helmdeck_planner.embedded.request.wording import Wording
 

@@ -8,15 +8,16 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_language import ACTIONS, ENGLISH, Action, Kind, Token, stem
+from helmdeck_language import ENGLISH, Action, Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
-from helmdeck_planner.embedded.background import is_fact, requests_act, subject_of
+from helmdeck_planner.embedded.arguments.fill import arguments_of, drafted
+from helmdeck_planner.embedded.arguments.sources import Sources
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import is_gap
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property
-from helmdeck_planner.embedded.further import with_further
+from helmdeck_planner.embedded.facts import is_fact, requests_act, subject_of
+from helmdeck_planner.embedded.input_clauses import with_further
 from helmdeck_planner.embedded.pick import Pick, is_risky
 from helmdeck_planner.embedded.request.parts import Part, refers
 from helmdeck_planner.embedded.request.states import is_thing
@@ -120,7 +121,7 @@ def _acts_below(before: Pick, after: Pick) -> bool:
     """Whether a part has a step of its own on what the step before acts on: "label issue 5 bug and write 'On it' underneath"."""
     if before.profile is None or after.profile in (None, before.profile) or not after.found[0].is_complete:
         return False
-    creates = Action.CREATE in ACTIONS.get(before.profile.verb, frozenset())
+    creates = Action.CREATE in before.profile.actions
     return not creates and any(token.word in _BELOW for token in after.part.tokens)
 
 
@@ -242,7 +243,7 @@ def _starts_with_label(part: Part, properties: Sequence[Property], wording: Word
     if _is_naming(part.tokens):
         return True
     own = frozenset(stem(word) for word in (first.word, *wording.nouns(first.word))) if first.is_word else frozenset()
-    is_stated = second.value in (":", "=") or second.is_value or second.value[:1].isupper()
+    is_stated = second.value in (":", "=") or second.is_value or second.is_capital
     if not properties:  # of the step that both parts have together
         return first.is_word and (second.kind is Kind.QUOTE or second.value == ":")
     return is_stated and any(own & each.labels for each in properties)

@@ -11,9 +11,9 @@ from typing import Final
 import attrs
 
 from helmdeck_language import ENGLISH, Kind, Token
-from helmdeck_planner.embedded.arguments.context import Earlier
-from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
+from helmdeck_planner.embedded.arguments.fill import arguments_of, drafted
 from helmdeck_planner.embedded.arguments.item_words import is_coined
+from helmdeck_planner.embedded.arguments.sources import Earlier, Sources
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import is_gap, score
 from helmdeck_planner.embedded.entries.profiles import Profile

@@ -121,8 +121,8 @@ def _labelled_thing(draft: Draft, labels: frozenset[str]) -> str:
             continue
         if token.kind in (Kind.QUOTE, Kind.HASH):
             return token.value.lstrip("#")
-        if token.is_word and token.value[:1].isupper():
-            names = [other for other in range(following, len(draft.tokens)) if draft.tokens[other].value[:1].isupper()]
+        if token.is_word and token.is_capital:
+            names = [other for other in range(following, len(draft.tokens)) if draft.tokens[other].is_capital]
             return draft.text(following, _end(names, following))
     return ""
 
@@ -151,7 +151,7 @@ def _arguments(draft: Draft, profile: Profile, thing: str, without: str = "") ->
 
 def _is_sought(draft: Draft, each: Property) -> bool:
     """Whether an input takes what is looked up; the name of a workspace is not that of a task."""
-    return each.role is Role.QUERY or each.labels <= frozenset(draft.profile.name)
+    return each.role is Role.QUERY or each.labels <= draft.profile.nouns
 
 
 def _thing(draft: Draft, each: Property) -> str:
@@ -159,7 +159,7 @@ def _thing(draft: Draft, each: Property) -> str:
     for place in draft.free(Kind.QUOTE, Kind.HASH):
         return draft.tokens[place].value.lstrip("#")
     tokens = draft.tokens
-    known = frozenset(draft.profile.name) | draft.profile.verbs | each.labels
+    known = draft.profile.nouns | draft.profile.verbs | each.labels
     free = [
         place
         for place, token in enumerate(tokens)
@@ -170,11 +170,11 @@ def _thing(draft: Draft, each: Property) -> str:
         and not draft.stems(place) & known
     ]
     for place in free:
-        if place and tokens[place].value[:1].isupper():
+        if place and tokens[place].is_capital:
             return draft.text(place, _end(free, place))
     for place in free:
         before = place - 1
-        if before >= 0 and (draft.stems(before) & each.labels or tokens[before].word in draft.wording.language.naming):
+        if before >= 0 and (draft.stems(before) & each.labels or draft.is_naming(before)):
             return draft.text(place, _end(free, place))
     starts = [place for place, token in enumerate(tokens) if draft.preposition(place) == "about"]
     after = [place for place in free if starts and place > starts[0]]
@@ -187,7 +187,7 @@ def _place(draft: Draft) -> str:
     names = [
         place
         for place, token in enumerate(tokens)
-        if place > draft.part.verb_place + 1 and token.is_word and token.value[:1].isupper()
+        if place > draft.part.verb_place + 1 and token.is_word and token.is_capital
     ]
     located = [place for place in names if draft.preposition_before(place) in ("in", "near", "at", "of", "for")]
     has_quote = any(token.kind is Kind.QUOTE for token in tokens)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from helmdeck_language import ACTIONS, Action, Kind, Token, stem
-from helmdeck_planner.embedded.arguments.fill import Sources, drafted
+from helmdeck_planner.embedded.arguments.fill import drafted
 from helmdeck_planner.embedded.arguments.item_fields import item_fields
+from helmdeck_planner.embedded.arguments.sources import Sources
 from helmdeck_planner.embedded.choice.confidence import UNSURE
 from helmdeck_planner.embedded.continuations import Chosen
 from helmdeck_planner.embedded.entries.profiles import Profile

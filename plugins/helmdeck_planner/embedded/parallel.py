@@ -13,7 +13,8 @@ import attrs
 
 from helmdeck_language import ENGLISH, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.fill import Sources, drafted
+from helmdeck_planner.embedded.arguments.fill import drafted
+from helmdeck_planner.embedded.arguments.sources import Sources
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import is_gap
 from helmdeck_planner.embedded.continuations import Chosen
@@ -107,7 +108,7 @@ def parallel(part: Part, found: Sequence[Scored], sources: Sources, chosen: Chos
             if is_gap(left) or is_risky(left):
                 continue
             before = Pick(first, left[0].profile, left)
-            if others := _objects(before, behind, alone, chosen):
+            if others := _objects(before, behind, alone):
                 return (before, *others)
     return ()
 
@@ -148,31 +149,14 @@ def _rest(part: Part, behind: Sequence[Token], sources: Sources, chosen: Chosen)
     return Pick(rest, found[0].profile if _takes_all(drafted(rest, found[0].profile, sources)) else None, found)
 
 
-def repeated_object(part: Part, found: Sequence[Scored], before: Pick, sources: Sources, chosen: Chosen) -> Pick | None:
-    """Return the step of a part that has the verb of the one before it, and states the same inputs of the same entry.
-
-    :param found: the candidates of the part; where the entry of both is the best, and has all it requires, no other words are tried.
-    """
-    first = before.part
-    if found and found[0].profile is before.profile and found[0].is_complete:
-        return None
-    has_one_verb = first.verb_place == 0 == part.verb_place and first.tokens[0].start == part.tokens[0].start
-    if before.profile is None or not has_one_verb:
-        return None
-    others = _objects(before, part.tokens[1:], _alone(sources), chosen)
-    return others[0] if len(others) == 1 and others[0].profile is before.profile else None
-
-
-def _objects(first: Pick, behind: Sequence[Token], sources: Sources, chosen: Chosen) -> Sequence[Pick]:
+def _objects(first: Pick, behind: Sequence[Token], sources: Sources) -> Sequence[Pick]:
     """Return the steps of the objects behind the first one; none if some words state no such object."""
     assert first.profile is not None
     own = drafted(first.part, first.profile, sources)
     found: list[Pick] = []
     while behind and len(found) < _MOST_OBJECTS:
         ends = (*_joints(behind, sources.wording, first=0), len(behind))
-        following = (
-            (side, end) for end in reversed(ends) if (side := _alike(first, own, behind[:end], sources, chosen))
-        )
+        following = ((side, end) for end in reversed(ends) if (side := _alike(first, own, behind[:end], sources)))
         side, end = next(following, (None, 0))
         if side is None:
             return ()
@@ -181,7 +165,7 @@ def _objects(first: Pick, behind: Sequence[Token], sources: Sources, chosen: Cho
     return found
 
 
-def _alike(first: Pick, own: Draft, behind: Sequence[Token], sources: Sources, chosen: Chosen) -> Pick | None:
+def _alike(first: Pick, own: Draft, behind: Sequence[Token], sources: Sources) -> Pick | None:
     """Return the step of the words behind a joint, with the verb of the first one and the words before its first value."""
     tokens = first.part.tokens
     if not _takes_all(own) or len(_stated(own)) < _LEAST_INPUTS:
@@ -193,13 +177,7 @@ def _alike(first: Pick, own: Draft, behind: Sequence[Token], sources: Sources, c
         draft = drafted(part, own.profile, sources)
         if _is_like(draft, own) and all(place >= end for places in _stated(draft).values() for place in places):
             return Pick(part, own.profile, first.found)
-    # "convert 5 miles to km and 3 pounds to kg" needs two entries.
-    part = parts[-1]
-    found = chosen(part, attrs.evolve(sources, is_chosen=False))
-    if is_gap(found) or is_risky(found) or found[0].profile.verb != own.profile.verb:
-        return None
-    is_like = _is_like(drafted(part, found[0].profile, sources), own)
-    return Pick(part, found[0].profile, found) if is_like else None
+    return None
 
 
 def _is_like(draft: Draft, own: Draft) -> bool:
@@ -244,7 +222,7 @@ def _tails(tokens: Sequence[Token], wording: Wording) -> Iterator[Sequence[Token
 
 
 def _is_stated(token: Token) -> bool:
-    return token.is_value or is_thing(token) or (token.is_word and token.value[:1].isupper())
+    return token.is_value or is_thing(token) or (token.is_word and token.is_capital)
 
 
 def _takes_values(draft: Draft) -> bool:

@@ -8,11 +8,10 @@ from typing import Final
 import attrs
 
 from helmdeck_core import EntryKind
-from helmdeck_language import ACTIONS, READING
-from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted, fill
+from helmdeck_language import READING
+from helmdeck_planner.embedded.arguments.fill import arguments_of, drafted, fill
 from helmdeck_planner.embedded.arguments.labels import labels_of
-from helmdeck_planner.embedded.choice.ranked import is_bare
-from helmdeck_planner.embedded.choice.weighing import weigh
+from helmdeck_planner.embedded.arguments.sources import Sources
 from helmdeck_planner.embedded.continuations import together
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Role
@@ -32,10 +31,7 @@ def adds_nothing(part: Part, profile: Profile | None, before: Pick, wording: Wor
 
     :param profile: the entry of the part, if any.
     """
-    if _only_shows(part, before, wording) or _asks_again(part, profile, before, wording):
-        return True
-    # A sentence about the same request: "I am writing a book. Find me a publisher."
-    return profile is not None and profile is before.profile and is_bare(profile) and not part.verb
+    return _only_shows(part, before, wording) or _asks_again(part, profile, before)
 
 
 def of_same_step(before: Pick, after: Pick, sources: Sources) -> Sequence[Pick]:
@@ -107,7 +103,7 @@ def _with_field(before: Pick, after: Pick, sources: Sources) -> Pick | None:
 def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:
     """Whether a part requests no more than the result of the step before: "open a.txt and show me what is in it"."""
     profile = before.profile
-    is_reading = part.is_question or bool(ACTIONS.get(part.verb, frozenset()) & READING)
+    is_reading = part.is_question or bool(part.actions & READING)
     if (
         profile is None
         or profile.writes
@@ -125,21 +121,14 @@ def _only_shows(part: Part, before: Pick, wording: Wording) -> bool:
         )
         for token in part.content
     )
-    return not has_object and bool(ACTIONS.get(profile.verb, frozenset()) & READING)
+    return not has_object and bool(profile.actions & READING)
 
 
-def _asks_again(part: Part, profile: Profile | None, before: Pick, wording: Wording) -> bool:
+def _asks_again(part: Part, profile: Profile | None, before: Pick) -> bool:
     """Whether a question is about what the step before returns as well: "how big is it, and when was it changed"."""
     if before.profile is None or before.profile.writes or not (part.is_question and before.part.is_question):
         return False
     asked = {token.value for token in before.part.tokens}
     if any(token.is_value or (token.value.istitle() and token.value not in asked) for token in part.tokens[1:]):
         return False  # "what time is it in Denver, and what time is it in Tokyo?"
-    return profile is before.profile or (profile is None and _describes(part, before.profile, wording))
-
-
-def _describes(part: Part, profile: Profile, wording: Wording) -> bool:
-    """Whether a question about "it" has only words that describe what an entry returns."""
-    weighted = weigh(part, wording)
-    stems = [*weighted.objects, *weighted.tail]
-    return refers(part, wording) and bool(stems) and all(weighted.matches(each, profile.text) for each in stems)
+    return profile is before.profile

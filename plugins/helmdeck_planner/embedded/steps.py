@@ -10,13 +10,13 @@ from typing import Any, Final
 import attrs
 
 from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, CompletedStep, EntryKind
-from helmdeck_planner.embedded.arguments.context import Earlier
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted, fill
-from helmdeck_planner.embedded.arguments.labels import word_run
-from helmdeck_planner.embedded.background import requests_act
+from helmdeck_planner.embedded.arguments.fill import arguments_of, drafted, fill
+from helmdeck_planner.embedded.arguments.name_words import word_run
+from helmdeck_planner.embedded.arguments.sources import Earlier, Sources
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.entries.properties import Role
+from helmdeck_planner.embedded.facts import requests_act
 from helmdeck_planner.embedded.look_ups import look_up
 from helmdeck_planner.embedded.pick import Pick
 from helmdeck_planner.embedded.picks import Understood
@@ -110,37 +110,18 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
     headings = {id(pick.part): pick.profile for pick in understood.headings}
     for part in understood.parts:
         pick, heading = by_part.get(id(part)), headings.get(id(part))
-        args: dict[str, Any] = {}
-        if heading is not None:
-            args = fill(part, heading, _sources(understood, defaults, earlier))
+        sources = _sources(understood, defaults, earlier)
+        args = fill(part, heading, sources) if heading is not None else {}
         if pick is not None:
-            looked_up: list[dict[str, Any]] = []
-            unused: list[str] = []
+            draft = None
             if pick.profile is not None:
-                sources = attrs.evolve(
-                    _sources(understood, defaults, earlier), background=_background(understood, part), is_chosen=True
-                )
+                sources = attrs.evolve(sources, background=_background(understood, part), is_chosen=True)
                 draft = drafted(part, pick.profile, sources)
                 args = arguments_of(draft)
                 stated += draft.stated_by
-                looked_up = _looked_up(understood, pick, pick.profile, draft)
-                # What a look-up finds is used.
-                sought = "".join(each["rationale"] for each in looked_up)
-                unused = [value for value in _unused(draft) if value.lstrip("#@") not in sought]
-            step = _step(pick, args, is_foreign=understood.is_not_of_catalog)
-            if unused:
-                step["rationale"] += f"; left unused: {', '.join(map(quoted, unused))}"
-            if pick.profile is not None and _changes_nothing(pick.profile, args):
-                step = _gap(f"{quoted(part.text)} states nothing that {pick.profile.entry.id} changes")
-                looked_up = []
-            is_gap = step["tool"] == UNKNOWN_TOOL
-            if is_gap:
+            step, looked_up = _with_look_ups(understood, pick, draft)
+            if step["tool"] == UNKNOWN_TOOL:
                 gaps.append((part, step))
-            step = (
-                step
-                if is_gap or pick.probability is None
-                else {**step, "probability": round(pick.probability or 0.0, 2)}
-            )
             for place, found in enumerate(looked_up):
                 # One look-up of the channels serves two messages; two places need two searches.
                 if all(not _is_same(found, before) for _, before, _ in steps):
@@ -151,6 +132,29 @@ def _all_steps(understood: Understood, defaults: Mapping[str, Any]) -> list[_Row
     # What a part states for a step is no gap, but a command is one.
     used = [step for part, step in gaps if part in stated and not requests_act(part)]
     return [row for row in steps if not any(row[1] is step for step in used)]
+
+
+def _with_look_ups(
+    understood: Understood, pick: Pick, draft: Draft | None
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the step of a part, and those that find what it requires.
+
+    :param draft: the arguments of its entry; ``None`` without one.
+    """
+    if draft is None:
+        return _step(pick, {}, is_foreign=understood.is_not_of_catalog), []
+    args = arguments_of(draft)
+    if _changes_nothing(draft.profile, args):
+        return _gap(f"{quoted(pick.part.text)} states nothing that {draft.profile.entry.id} changes"), []
+    step = _step(pick, args, is_foreign=understood.is_not_of_catalog)
+    looked_up = _looked_up(understood, pick, draft.profile, draft)
+    # What a look-up finds is used.
+    sought = "".join(each["rationale"] for each in looked_up)
+    if unused := [value for value in _unused(draft) if value.lstrip("#@") not in sought]:
+        step["rationale"] += f"; left unused: {', '.join(map(quoted, unused))}"
+    if pick.probability is not None:
+        step["probability"] = round(pick.probability, 2)
+    return step, looked_up
 
 
 def _unused(draft: Draft) -> list[str]:
@@ -170,7 +174,7 @@ def _unused(draft: Draft) -> list[str]:
 
 def _is_name_behind_preposition(draft: Draft, place: int) -> bool:
     token = draft.tokens[place]
-    is_name = token.is_word and token.value[:1].isupper() and not draft.is_filler(place)
+    is_name = token.is_word and token.is_capital and not draft.is_filler(place)
     is_label = place + 1 in draft.used_places  # "on PR 7"
     return is_name and not is_label and place > draft.part.verb_place and bool(draft.preposition(place - 1))
 

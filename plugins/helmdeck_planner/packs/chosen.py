@@ -9,7 +9,8 @@ import attrs
 
 from helmdeck_core import GAP, PIPELINE_RUN, UNKNOWN_TOOL, Choice, Entry, EntryKind, Question, Task
 from helmdeck_planner.embedded.entries.profiles import Profiles
-from helmdeck_planner.embedded.entries.properties import Property, Role, properties_of
+from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.schema_inputs import properties_of
 from helmdeck_planner.embedded.picks import understand
 from helmdeck_planner.embedded.steps import quoted, whole_inputs
 from helmdeck_planner.packs.arguments import parse_arguments

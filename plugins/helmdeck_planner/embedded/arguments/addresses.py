@@ -62,4 +62,4 @@ def _fill_postcodes(draft: Draft, inputs: list[Property]) -> None:
     for place in draft.free(Kind.NUMBER, Kind.ID):
         side = _SIDES.get(draft.preposition_before(place))
         if side and _POSTCODE.fullmatch(draft.tokens[place].value):
-            draft.set(next(each for each in inputs if each.side == side), draft.tokens[place].value, [place])
+            draft.set_text(next(each for each in inputs if each.side == side), [place])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Final
 
 import attrs
 
 from helmdeck_language import Kind, stem
-from helmdeck_planner.embedded.arguments.choices import fill_switches_beside
 from helmdeck_planner.embedded.arguments.dates import fill_date_limit
 from helmdeck_planner.embedded.arguments.described import fill_excluded
 from helmdeck_planner.embedded.arguments.draft import Draft
@@ -18,8 +18,9 @@ from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.labels import has_label, labels_of
 from helmdeck_planner.embedded.arguments.listed import is_receiver
 from helmdeck_planner.embedded.arguments.numbers import fill_limit
+from helmdeck_planner.embedded.arguments.switches import fill_switches_beside
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import COLOUR_NAMES, NAMING_VERBS
+from helmdeck_planner.embedded.entries.property_words import NAMING_VERBS
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
@@ -55,60 +56,114 @@ def fill_background(
     """
     refers = has_reference(draft) or len(draft.tokens) == 1
     for part in (*settings, *parts):
-        starts_exclusion = bool(part.tokens) and part.tokens[0].word in draft.wording.language.values["excluding"]
-        if starts_exclusion:
-            fill_exclusions(draft, part)
-        elif part.tokens[2:]:
-            fill_passive_exclusion(draft, part)
-        fill_switches_beside(draft, part)
-        if part.is_excluded:
-            fill_exclusions(draft, part)
-            fill_excluded(draft, part)
-            fill_limit(draft, part)
-            fill_date_limit(draft, part)
-            continue
-        facts = _without_given_name(draft, _without_label_as_verb(part, draft), part)
-        if not _states_facts(facts, draft.wording):
-            continue
-        other = drafted(facts)
-        quotes = [token.value for token in facts.tokens if token.kind is Kind.QUOTE]
-        stems = frozenset[str]().union(*(other.stems(place) for place in range(len(facts.tokens))))
-        follows = bool(draft.tokens) and part.tokens[0].start > draft.tokens[0].start
-        # "50 lines are enough", "it should be done by 2027-04-30"; a fact before the step may have nothing to do with it, unlike
-        # a preference: "I'd rather walk: how do I get to the pier".
-        is_about = follows or has_reference(other) or any(token.word in _PREFERRING for token in facts.tokens)
+        _fill_exclusions(draft, part)
+        facts = _without_given_name(draft, _without_label_as_verb(part, draft), part) if not part.is_excluded else part
+        if _states_facts(facts, draft.wording):
+            found = _Facts(
+                draft, part, drafted(facts), refers=refers, is_setting=part in settings, is_labelled=is_labelled
+            )
+            found.fill()
+
+
+def _fill_exclusions(draft: Draft, part: Part) -> None:
+    """Set what another part leaves out, and the switches that it states."""
+    starts_exclusion = bool(part.tokens) and part.tokens[0].word in draft.wording.language.values["excluding"]
+    if starts_exclusion:
+        fill_exclusions(draft, part)
+    elif part.tokens[2:]:
+        fill_passive_exclusion(draft, part)
+    fill_switches_beside(draft, part)
+    if part.is_excluded:
+        fill_exclusions(draft, part)
+        fill_excluded(draft, part)
+        fill_limit(draft, part)
+        fill_date_limit(draft, part)
+
+
+@attrs.define(slots=False)
+class _Facts:
+    """What a part without a step states for a step.
+
+    :ivar draft: the arguments of the step.
+    :ivar part: the part that states the facts.
+    :ivar other: its values as arguments of the same entry.
+    :ivar refers: the step refers to what is stated elsewhere.
+    :ivar is_setting: the part states where all steps act.
+    :ivar is_labelled: take quoted strings with a label only.
+    """
+
+    draft: Draft
+    part: Part
+    other: Draft
+    refers: bool
+    is_setting: bool
+    is_labelled: bool
+
+    @cached_property
+    def _stems(self) -> frozenset[str]:
+        return frozenset[str]().union(*(self.other.stems(place) for place in range(len(self.other.tokens))))
+
+    @cached_property
+    def _follows(self) -> bool:
+        """Whether the part is behind the step."""
+        return bool(self.draft.tokens) and self.part.tokens[0].start > self.draft.tokens[0].start
+
+    @cached_property
+    def _is_about(self) -> bool:
+        """Whether the facts are about the step: "50 lines are enough", "it should be done by 2027-04-30".
+
+        A fact before the step may have nothing to do with it, unlike a preference: "I'd rather walk: how do I get to the pier".
+        """
+        other = self.other
+        if self._follows or has_reference(other) or any(token.word in _PREFERRING for token in other.tokens):
+            return True
         # "there is a film called Low Tide, can you find it"
-        is_about = is_about or (refers and any(token.word in draft.wording.language.naming for token in facts.tokens))
-        taken: list[Property] = []
+        return self.refers and any(map(other.is_naming, range(len(other.tokens))))
+
+    def fill(self) -> None:
+        """Set the open inputs that the facts are meant for."""
+        draft, other, taken = self.draft, self.other, list[Property]()
         sides = {each.side for each in draft.profile.required if each.side and each.name in other.args}
-        for each in sorted(draft.open_inputs(), key=lambda other: not other.is_required):
+        for each in sorted(draft.open_inputs(), key=lambda each: not each.is_required):
             value = other.args.get(each.name)
-            has_label = bool(stems & (each.labels or labels_of(other, each)))
-            has_label = has_label or any(is_receiver(other, place) for place in other.stated_at.get(each.name, ()))
-            if part in settings:
-                # "OPS-7: log 20 minutes. And OPS-8 goes to done"
-                shapes = {_shape(token.value) for token in part.tokens if token.is_value}
-                has_own = any(_shape(draft.tokens[place].value) in shapes for place in draft.free(*_ID_KINDS))
-                has_own |= any(_is_own_number(draft, each, place) for place in draft.free(Kind.NUMBER))
-                is_meant = each.is_required and each.role in _OBJECT_ROLES and not (is_labelled and has_own)
-            elif is_labelled:
-                is_meant = follows and has_label and value in quotes
-            elif each.is_required:
-                is_meant = has_label or each.role not in _LOOSE_ROLES or (refers and each.role in _NAMED_ROLES)
-            else:
-                # "Ada paid 40 euros in cash, book it": the statement identifies the step as well.
-                names_step = any(other.is_required for other in taken)
-                is_meant = (is_about or names_step) and (
-                    has_label or each.role in _OPTIONAL_ROLES or bool(COLOUR_NAMES & set(each.words))
-                )
-            is_meant = is_meant and (has_label or not _only_exists(facts, each))
+            has_label = self._labels(each)
+            is_meant = self._is_meant(each, taken, has_label=has_label) and (
+                has_label or not _only_exists(other.part, each)
+            )
             # "Hamburg to Oslo": both sides of the way
             is_way = each.is_required and bool(each.side) and {"source", "target"} == sides
             if value is not None and (is_meant or is_way) and draft.set(each, value, []):
                 taken.append(each)
-        is_whole = all(place in other.used_places or not token.is_value for place, token in enumerate(facts.tokens))
-        if taken and is_whole:
-            draft.stated_by.append(part)
+        if taken and all(place in other.used_places or not token.is_value for place, token in enumerate(other.tokens)):
+            draft.stated_by.append(self.part)
+
+    def _labels(self, each: Property) -> bool:
+        """Whether the facts have a word that names an input, or say that a thing goes to its value."""
+        is_named = bool(self._stems & (each.labels or labels_of(self.other, each)))
+        return is_named or any(is_receiver(self.other, place) for place in self.other.stated_at.get(each.name, ()))
+
+    def _is_meant(self, each: Property, accepted: Sequence[Property], *, has_label: bool) -> bool:
+        """Whether an input may take its value from the facts.
+
+        :param accepted: the inputs that have values from them.
+        """
+        if self.is_setting:
+            return each.is_required and each.role in _OBJECT_ROLES and not (self.is_labelled and self._has_own(each))
+        if self.is_labelled:
+            quotes = [token.value for token in self.other.tokens if token.kind is Kind.QUOTE]
+            return self._follows and has_label and self.other.args.get(each.name) in quotes
+        if each.is_required:
+            return has_label or each.role not in _LOOSE_ROLES or (self.refers and each.role in _NAMED_ROLES)
+        # "Ada paid 40 euros in cash, book it": the statement identifies the step as well.
+        names_step = any(other.is_required for other in accepted)
+        return (self._is_about or names_step) and (has_label or each.role in _OPTIONAL_ROLES)
+
+    def _has_own(self, each: Property) -> bool:
+        """Whether the step has an id of the same kind: "OPS-7: log 20 minutes. And OPS-8 goes to done"."""
+        draft = self.draft
+        shapes = {_shape(token.value) for token in self.part.tokens if token.is_value}
+        has_own = any(_shape(draft.tokens[place].value) in shapes for place in draft.free(*_ID_KINDS))
+        return has_own or any(_is_own_number(draft, each, place) for place in draft.free(Kind.NUMBER))
 
 
 def _only_exists(facts: Part, each: Property) -> bool:
@@ -149,16 +204,14 @@ def _states_facts(part: Part, wording: Wording) -> bool:
 
 def _without_given_name(draft: Draft, facts: Part, part: Part) -> Part:
     """Set the only open name from "name it Kitchen Refit, in green", and return the rest of the part."""
-    tokens = part.tokens
-    is_naming = (
-        len(tokens) > 2 and tokens[0].word in NAMING_VERBS and tokens[1].word in draft.wording.language.references
-    )
+    tokens, name = part.tokens, draft.beside(part)
+    is_naming = len(tokens) > 2 and tokens[0].word in NAMING_VERBS and name.is_reference(1)
     inputs = [each for each in draft.profile.required if each.role is Role.NAME and not each.is_list]
     end = next((place for place in range(2, len(tokens)) if tokens[place].kind in (Kind.MARK, Kind.BREAK)), len(tokens))
     if not is_naming or len(inputs) != 1 or not draft.profile.writes or end == 2:
         return facts
-    name = Draft(draft.source, part, draft.profile, draft.wording).text(2, end - 1)
-    if draft.args.setdefault(inputs[0].name, name) != name:
+    text = name.text(2, end - 1)
+    if draft.args.setdefault(inputs[0].name, text) != text:
         return facts
     draft.stated_by.append(part)
     return attrs.evolve(part, tokens=tokens[end + 1 :], verb="", verb_place=-1)

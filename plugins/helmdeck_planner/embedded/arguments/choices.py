@@ -1,4 +1,4 @@
-"""Fills inputs whose values are a closed list, and switches."""
+"""Fills inputs whose values are a closed list, codes and colours."""
 
 from __future__ import annotations
 
@@ -13,33 +13,24 @@ from helmdeck_planner.embedded.arguments.free_text import has_reference, is_in_t
 from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
-    ACTIVE_WORDS,
     ATTRIBUTES,
     CHOICE_PHRASES,
     CHOICE_WORDS,
     COLOUR_NAMES,
     COLOURS,
-    INACTIVE_WORDS,
     KIND_WORDS,
     PLAIN_WORDS,
     SUPERLATIVES,
-    SWITCHES_OFF,
-    SWITCHES_ON,
 )
-from helmdeck_planner.embedded.request.opposites import OPPOSITES
-from helmdeck_planner.embedded.request.parts import Part
-from helmdeck_planner.embedded.request.word_lists import stemmed, word_list
+from helmdeck_planner.embedded.request.word_lists import word_list
 
 # "1=Urgent"
 _CODES: Final = re.compile(r"(?<![\w.])(-?\d{1,3})\s?=\s?([A-Za-z]{2,20})\b")
-# "dead ones as well"
-_TOO: Final = re.compile(r"(?: [a-z]{2,12}){0,2} (?:too|also|as well)\b", re.IGNORECASE)
 # Words of inputs whose choices are things with names: "deployment", but not the "type" of a record.
 _THING_KINDS: Final = frozenset(("resource", "kind", "object", "entity"))
-_WHOLE: Final = ("whole", "entire", "complete", "full")
-_KEEPING: Final = stemmed("keeping")
 _COMPARING: Final = word_list("comparing")
-_RESTRICTING: Final = word_list("restricting")
+RESTRICTING: Final = word_list("restricting")
+"""Words that leave everything else out: "only", "nothing"."""
 _SORTING: Final = frozenset(("sort", "order", "orderby", "sorting"))
 _COLOUR_STEMS: Final = frozenset(map(stem, COLOUR_NAMES))
 
@@ -100,7 +91,7 @@ def fill_coded(draft: Draft) -> None:
             for place in draft.free(Kind.WORD)
             if draft.tokens[place].word in (word.lower(), *CHOICE_WORDS.get(word.lower(), ()))
             and not draft.is_filler(place)
-            and _ends_clause(draft, each, place)
+            and ends_clause(draft, each, place)
         }
         literal = {row for row in found if (row[0], draft.tokens[row[1]].word) in {(c, w.lower()) for c, w in codes}}
         if len(codes) > 1 and len(row := literal or found) == 1:
@@ -108,12 +99,12 @@ def fill_coded(draft: Draft) -> None:
             draft.set(each, int(code), [place])
 
 
-def _ends_clause(draft: Draft, each: Property, place: int) -> bool:
+def ends_clause(draft: Draft, each: Property, place: int) -> bool:
     """Whether a word describes no other word than the entry's object, or a label of its input: "urgent", "an urgent ticket"."""
     following = place + 1
     if following >= len(draft.tokens) or not draft.tokens[following].is_word or draft.is_filler(following):
         return True
-    return bool(draft.stems(following) & (each.labels | frozenset(draft.profile.name)))
+    return bool(draft.stems(following) & (each.labels | draft.profile.nouns))
 
 
 def fill_colours(draft: Draft) -> None:
@@ -123,15 +114,13 @@ def fill_colours(draft: Draft) -> None:
     ]
     places = [place for place in range(1, len(draft.tokens)) if _is_colour(draft, place)]
     if len(inputs) == len(places) == 1 and not inputs[0].is_list:
-        draft.set(inputs[0], draft.tokens[places[0]].value, places)
+        draft.set_text(inputs[0], places)
 
 
 def _is_colour(draft: Draft, place: int) -> bool:
     """Whether a word gives a thing a colour: "in green", "a green label"; a tag may be called "green"."""
-    following = draft.stems(place + 1) if place + 1 < len(draft.tokens) else frozenset[str]()
-    is_meant = draft.preposition(place - 1) in ("in", "to") or following & (
-        frozenset(draft.profile.name) | _COLOUR_STEMS
-    )
+    following = draft.stems(place + 1)
+    is_meant = draft.preposition(place - 1) in ("in", "to") or following & (draft.profile.nouns | _COLOUR_STEMS)
     return draft.tokens[place].word in COLOURS and bool(is_meant) and not is_in_topic(draft, place)
 
 
@@ -162,7 +151,7 @@ def _choice_places(draft: Draft, value: Any) -> list[int]:
         if len(wanted) == 1 and draft.tokens[first].value != str(value):
             continue  # "a" is no choice "A"
         for last in range(first, len(every)):
-            is_article = draft.tokens[last].word in draft.wording.language.determiners
+            is_article = draft.is_determiner(last)
             if found and is_article and not wanted.startswith(found + every[last]):
                 continue  # "resolved in the next release"
             found += every[last]
@@ -186,7 +175,7 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
         return places[0]
     if not isinstance(value, str):
         return None
-    if phrase := _phrase_places(draft, CHOICE_PHRASES.get(value.lower(), ()), each):
+    if phrase := phrase_places(draft, CHOICE_PHRASES.get(value.lower(), ()), each):
         return phrase[0]
     related = CHOICE_WORDS.get(value.lower(), frozenset()) | _described(each, value)
     is_sorting = bool(_SORTING & set(each.words))
@@ -216,8 +205,6 @@ def _choice_place(draft: Draft, each: Property, value: Any) -> int | None:
         )
         if is_meant and is_request(draft, each, place):
             return place
-    if is_action and own == {stem(draft.part.verb)}:
-        return draft.part.verb_place
     if draft.part.verb_place >= 0 and _verb_means(draft, each, value):
         return draft.part.verb_place
     return None
@@ -237,14 +224,14 @@ def _explained(text: str, choice: str) -> frozenset[str]:
 
 def is_request(draft: Draft, each: Property, place: int) -> bool:
     """Whether a word can request a choice: a word of the topic cannot, unless it says what kind of thing is searched for."""
-    if place + 1 < len(draft.tokens) and draft.is_one_of(place + 1, "alone"):
+    if draft.is_one_of(place + 1, "alone"):
         return True  # "a large one"
     if _SORTING & set(each.words) and _ranks(draft, place):
         return True
     is_dated = (
         place + 2 < len(draft.tokens) and draft.tokens[place + 2].kind is Kind.DATE and draft.preposition(place + 1)
     )
-    if is_dated and not (place and draft.is_one_of(place - 1, "articles")):
+    if is_dated and not draft.is_one_of(place - 1, "articles"):
         return False  # "updated since 2025-03-01" names a date, and no order; "a filling on 2025-03-01" names a choice
     return bool(KIND_WORDS & set(each.words)) or has_label(draft, each, place) or not is_in_topic(draft, place)
 
@@ -275,126 +262,20 @@ def _verb_means(draft: Draft, each: Property, value: str) -> bool:
 
 def _names_object(draft: Draft, each: Property, places: Sequence[int]) -> bool:
     """Whether a word is part of the entry's name, and so no choice: "list the open tabs"."""
-    names = frozenset(draft.profile.name)
+    names = draft.profile.nouns
     return all(draft.stems(place) & names for place in places) and not has_label(draft, each, places[0])
 
 
-def fill_switches(draft: Draft) -> None:
-    """Set an optional switch to true where the request contains all words of its name, or says the same in other words."""
-    for each in draft.open_inputs():
-        if each.role is not Role.BOOLEAN:
-            continue
-        name = " ".join(each.words)
-        on, off = (_phrase_places(draft, phrases.get(name, ()), each) for phrases in (SWITCHES_ON, SWITCHES_OFF))
-        if set(on) <= set(off):
-            on = []  # "no more thoughts" contains "more thoughts"
-        if bool(on) != bool(off):
-            draft.set(each, bool(on), [place for place in on or off if place != draft.part.verb_place])
-        elif undone := [place for place in draft.free(Kind.WORD) if _is_undone(draft, each, place)]:
-            draft.set(each, False, undone)
-        if each.is_required or each.name in draft.args:
-            continue
-        if "all" in each.words and len(each.words) == 1:
-            places = [place for place in range(len(draft.tokens)) if draft.is_one_of(place, "including")]
-            places = places or _left_out_too(draft, each)
-            if places:
-                draft.set(each, True, places[:1])
-            continue
-        if "everything" in each.words and (places := _whole(draft, each)):
-            draft.set(each, True, places)
-            continue
-        wanted = {stem(word) for word in each.words if not draft.wording.is_filler(word)}
-        if each.words[0] == "include" and len(wanted) > 1:
-            wanted.discard(stem("include"))  # "with an image"
-        if any(wanted <= other.labels for other in draft.profile.required if other is not each):
-            continue  # of "thought 1 of 5", none is "needs more thoughts"
-        if not wanted or wanted & (frozenset(draft.profile.name) | draft.profile.verbs):
-            continue
-        if wanted == {stem(draft.part.verb)} and draft.profile.writes:
-            # "complete task 7": an update with ``completed``.
-            draft.set(each, True, [])
-            continue
-        places = [
-            place
-            for place in range(len(draft.tokens))
-            if place != draft.part.verb_place
-            and _parts_of(draft, place) & wanted
-            and place not in draft.used_places
-            and not is_in_topic(draft, place)
-        ]
-        if wanted <= {term for place in places for term in _parts_of(draft, place)}:
-            draft.set(each, not any(_is_left_out(draft, place) for place in places), places)
-
-
-def _is_left_out(draft: Draft, place: int) -> bool:
-    """Whether a word is what "without" or "no" leaves out: "cancel it without a refund"."""
-    before = place - 1
-    while before >= 0 and draft.tokens[before].word in draft.wording.language.determiners:
-        before -= 1
-    # "remove it but keep the volumes"
-    is_kept = before >= 0 and bool(draft.profile.deletes) and stem(draft.tokens[before].word) in _KEEPING
-    return is_kept or (before >= 0 and draft.leaves_out(before))
-
-
-def _is_undone(draft: Draft, each: Property, place: int) -> bool:
-    """Whether a word says the opposite of a switch: "as unread" for ``is_read``."""
-    word = draft.tokens[place].word
-    opposite = stem(OPPOSITES.get(word, ""))
-    is_opposite = word.startswith("un") and opposite in each.labels and stem(word) not in each.labels
-    return is_opposite and place != draft.part.verb_place and _ends_clause(draft, each, place)
-
-
-def fill_switches_beside(draft: Draft, part: Part) -> None:
-    """Set open switches from the phrases of another part that leave everything else out: "nothing saved", "only a preview", not "no preview"."""
-    own = Draft(draft.source, part, draft.profile, draft.wording)
-    for each in [each for each in draft.open_inputs() if each.role is Role.BOOLEAN]:
-        for value, every in ((True, SWITCHES_ON), (False, SWITCHES_OFF)):
-            phrases = [phrase for phrase in every.get(" ".join(each.words), ()) if phrase[0] in _RESTRICTING]
-            if _phrase_places(own, phrases, each) and draft.set(each, value, []):
-                draft.stated_by.append(part)
-
-
-def _left_out_too(draft: Draft, each: Property) -> list[int]:
-    """Return the place of "dead" in "dead ones too", for a switch that says that the running ones are not all."""
-    if not ACTIVE_WORDS & set(words(each.text)):
-        return []
-    found = []
-    for place, token in enumerate(draft.tokens):
-        # A part ends before "as well" and "too".
-        rest = _TOO.match(draft.source, token.end)
-        if token.word in INACTIVE_WORDS and rest:
-            found.append(place)
-    return found
-
-
-def _whole(draft: Draft, each: Property) -> list[int]:
-    """Return the place of "everything" or "whole" in "wipe everything that's cached" and "flush its whole cache", for ``purge_everything``."""
-    names = frozenset(draft.profile.name)
-    if not {stem(word) for word in each.words if word != "everything"} <= names | draft.profile.verbs:
-        return []
-    start = draft.part.verb_place + 1
-    is_object = 0 < start < len(draft.tokens) and draft.tokens[start].word == "everything"
-    wholes = [place for place in range(len(draft.tokens) - 1) if draft.tokens[place].word in _WHOLE]
-    wholes = [place for place in wholes if draft.stems(place + 1) & (names - draft.profile.verbs)]
-    return [start] if is_object else wholes[:1]
-
-
-def _parts_of(draft: Draft, place: int) -> frozenset[str]:
-    """Return the stems of a word, and of both halves of "full-page"."""
-    halves = draft.tokens[place].word.split("-")
-    return draft.stems(place) | (frozenset(map(stem, halves)) if len(halves) > 1 else frozenset())
-
-
-def _phrase_places(draft: Draft, phrases: Sequence[Sequence[str]], each: Property) -> list[int]:
+def phrase_places(draft: Draft, phrases: Sequence[Sequence[str]], each: Property) -> list[int]:
     """Return the places of one of several phrases; "private" alone must describe what the entry is about, unlike "private lessons"."""
     every = [token.word.lower() for token in draft.tokens]
     for phrase in phrases:
         for first in range(len(every) - len(phrase) + 1):
             own = list(range(first, first + len(phrase)))
-            is_meant = phrase[0] not in PLAIN_WORDS or len(phrase) > 1 or _ends_clause(draft, each, first)
+            is_meant = phrase[0] not in PLAIN_WORDS or len(phrase) > 1 or ends_clause(draft, each, first)
             if is_meant and every[first : first + len(phrase)] == list(phrase) and draft.used_places.isdisjoint(own):
                 return own
-        if phrase[0] in _RESTRICTING and (own := _behind_left_out(draft, phrase, every)):
+        if phrase[0] in RESTRICTING and (own := _behind_left_out(draft, phrase, every)):
             return own
     return []
 

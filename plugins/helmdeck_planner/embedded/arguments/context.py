@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
-
-import attrs
 
 from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import has_reference
 from helmdeck_planner.embedded.arguments.ids import is_humped, is_opaque
-from helmdeck_planner.embedded.arguments.refs import REPOSITORIES, takes_ref, takes_repository
+from helmdeck_planner.embedded.arguments.refs import takes_ref, takes_repository
+from helmdeck_planner.embedded.arguments.sources import Earlier
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -33,15 +32,6 @@ _ANYTHING: Final = stemmed("anything")
 _PARENT: Final = "parent"
 _PRONOUNS: Final = word_list("person_pronouns")
 _POSSESSIVES: Final = word_list("person_possessives")
-
-
-@attrs.frozen
-class Earlier:
-    """A part before the current one, with the arguments of its step; without any if it was not planned."""
-
-    part: Part
-    args: Mapping[str, Any]
-    profile: Profile | None = None
 
 
 def is_setting(part: Part, wording: Wording) -> bool:
@@ -193,9 +183,7 @@ def _fill_same(draft: Draft, earlier: Sequence[Earlier]) -> None:
     )
     rows = [row for row in earlier if _is_of_server(row, draft.profile)]
     for each in draft.open_inputs() if meant and rows else ():
-        is_named = bool(meant & (each.labels | _ANYTHING)) or (
-            each.role in (Role.OWNER, Role.REPO) and bool(meant & REPOSITORIES)
-        )
+        is_named = bool(meant & (each.labels | _ANYTHING))
         values = [row.args[each.name] for row in rows if each.name in row.args]
         if each.is_required and not each.is_list and is_named and values:
             draft.set(each, values[-1], [])
@@ -223,7 +211,7 @@ def _value_before(earlier: Earlier, each: Property) -> Any:
         # "give it a subtask": its id is that of the task before.
         same = [other.name for other in own.properties if other.words == each.words[1:]]
         return earlier.args.get(same[0]) if same else None
-    if each.name in earlier.args or own is None or not each.labels & frozenset(own.name):
+    if each.name in earlier.args or own is None or not each.labels & own.nouns:
         return earlier.args.get(each.name)
     return earlier.args.get("id")
 
@@ -240,13 +228,13 @@ def _labels_another(draft: Draft, each: Property) -> bool:
 def _names_another(draft: Draft) -> bool:
     """Whether a part has a name in capitals that no input takes."""
     return any(
-        token.is_word and token.value[:1].isupper() and place > draft.part.verb_place and place not in draft.used_places
+        token.is_word and token.is_capital and place > draft.part.verb_place and place not in draft.used_places
         for place, token in enumerate(draft.tokens)
     )
 
 
 def _fill_from_gap(draft: Draft, earlier: Sequence[Earlier]) -> None:
-    """Set what the part right before states, if it has no step: the folder, or the id of "what do they say in C07X? latest 30"."""
+    """Set what the part right before states, if it has no step: the folder, or the id of "Who is U04KJ77? I need their profile"."""
     before = earlier[-1] if earlier else None
     if before is None or before.profile is not None or before.part.is_excluded:
         return
@@ -265,17 +253,8 @@ def _fill_from_gap(draft: Draft, earlier: Sequence[Earlier]) -> None:
             draft.set(each, folders[0], [])
     if len(needed) != 1 or needed[0].name in draft.args:
         return
-    is_only_count = (
-        not draft.part.verb
-        and not draft.part.is_question
-        and all(
-            token.kind is Kind.NUMBER or draft.is_filler(place) or draft.is_one_of(place, "counting")
-            for place, token in enumerate(draft.tokens)
-        )
-    )
-    # "Who is U04KJ77? I need their profile"
     is_theirs = any(token.word in _POSSESSIVES for token in draft.tokens) and not draft.part.is_question
-    if needed[0].role is Role.ID and (is_only_count or is_theirs) and len(ids) == 1:
+    if needed[0].role is Role.ID and is_theirs and len(ids) == 1:
         draft.set(needed[0], ids[0], [])
         draft.stated_by.append(before.part)
     elif needed[0].role is Role.PATTERN and draft.part.verb in SEARCHING_VERBS and len(names) == 1:

@@ -65,7 +65,7 @@ def with_date(draft: Draft, each: Property, time: Time) -> tuple[str, list[int]]
 
 def fill_date_limit(draft: Draft, part: Part) -> None:
     """Set the first or the last date of a range from an excluded part: "nothing older than 2025-03-01", "nothing after 4 May"."""
-    own = Draft(draft.source, part, draft.profile, draft.wording)
+    own = draft.beside(part)
     places = own.free(Kind.DATE)
     if len(places) != 1 or places[0] == 0:
         return

@@ -68,11 +68,11 @@ def _takes_phrase(each: Property) -> bool:
 
 def fill_excluded(draft: Draft, part: Part) -> None:
     """Set an open switch to false, or a choice to the only other one, from an excluded part: "leave out the scripts", "instead of a link"."""
-    own = Draft(draft.source, part, draft.profile, draft.wording)
+    own = draft.beside(part)
     inputs = [each for each in draft.open_inputs() if _takes_phrase(each)]
     act = next((token.word for place, token in enumerate(own.tokens) if not _excludes(own, place)), "")
     verb = frozenset(map(stem, (part.verb, act, act.removesuffix("ing")))) - draft.profile.verbs
-    switches = [each for each in inputs if each.role is Role.BOOLEAN and verb & frozenset(map(stem, each.words))]
+    switches = [each for each in inputs if each.role is Role.BOOLEAN and verb & each.stems]
     if len(switches) == 1 and draft.set(switches[0], not NEGATIVE_WORDS.isdisjoint(switches[0].words), []):
         draft.stated_by.append(part)  # "don't notify him"
         return
@@ -207,7 +207,7 @@ def _weight(draft: Draft, each: Property, phrase: Phrase, names: frozenset[str],
     :param described: stems of what its description says.
     """
     profile = draft.profile
-    own = frozenset(profile.name) | profile.verbs
+    own = profile.nouns | profile.verbs
     other_inputs = [other for other in profile.properties if other is not each]
     labels = own.union(*(other.labels for other in other_inputs))
     others = labels.union(_stems(profile.entry.description), *(other.hints for other in other_inputs))

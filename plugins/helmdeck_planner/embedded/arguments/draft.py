@@ -30,14 +30,11 @@ _FILES: Final = frozenset(map(stem, FILE_WORDS))
 _PATHS: Final = frozenset(map(stem, PATH_WORDS))
 # Longer quoted strings are texts.
 _MAX_QUOTED_VALUE: Final = 2_000
-_POSSESSIVES: Final = ("'s", "\u2019s")
 # Ids that may be a mail address.
 _PEOPLE: Final = re.compile(
     r"\b(?:users?|person|people|member|assignee|account|login|owner|contact|customer|attendee|calendar|e-?mail address|e-?mail or|or e-?mail|name, e-?mail)\b",
     re.IGNORECASE,
 )
-# What follows a part of a topic or a pattern.
-_CUT: Final = ("/#", "/+", "/*", ".*")
 _ARROWS: Final = ("\u2192", "\u21d2")
 _NO_PLACES: Final = (Kind.EMAIL, Kind.PATH, Kind.URL, Kind.SLUG, Kind.CODE, Kind.SQL, Kind.GLOB)
 
@@ -62,14 +59,42 @@ class Draft:
     stated_by: list[Part] = attrs.Factory(list)
     _stems: dict[int, frozenset[str]] = attrs.field(factory=dict, init=False)
 
+    def beside(self, part: Part) -> Draft:
+        """Return an empty draft of the same entry for another part."""
+        return Draft(self.source, part, self.profile, self.wording)
+
     @cached_property
     def tokens(self) -> Sequence[Token]:
         """The tokens of the part."""
         return self.part.tokens
 
+    def word(self, place: int) -> str:
+        """Return the folded text of a token; empty outside of the part."""
+        return self.tokens[place].word if 0 <= place < len(self.tokens) else ""
+
     def is_one_of(self, place: int, key: str) -> bool:
         """Whether a token is one of the words that the language has for a key of its table ``values``."""
-        return self.tokens[place].word.lower() in self.wording.language.values[key]
+        return self.word(place).lower() in self.wording.language.values[key]
+
+    def is_determiner(self, place: int) -> bool:
+        """Whether a token is a word such as "the", "my" and "this"."""
+        return self.word(place) in self.wording.language.determiners
+
+    def is_joint(self, place: int) -> bool:
+        """Whether a token is a conjunction: "and"."""
+        return self.word(place) in self.wording.language.joints
+
+    def joins_list(self, place: int) -> bool:
+        """Whether a token joins the values of a list: a conjunction or a comma."""
+        return self.is_joint(place) or self.word(place) == ","
+
+    def is_naming(self, place: int) -> bool:
+        """Whether a token is a word before a name: "called"."""
+        return self.word(place) in self.wording.language.naming
+
+    def is_reference(self, place: int) -> bool:
+        """Whether a token stands for what was named before: "it"."""
+        return self.word(place) in self.wording.language.references
 
     def leaves_out(self, place: int) -> bool:
         """Whether a token leaves out what is behind it: "without", "no"."""
@@ -103,13 +128,11 @@ class Draft:
     def repeated(self) -> range:
         """The places of what a part states for a second object: "b.txt to y" in "move a.txt to x and b.txt to y"."""
         tokens, verb = self.tokens, max(self.part.verb_place, 0)
-        joints = self.wording.language.joints
         head = tokens[verb : verb + MOST_OF_CLAUSE]
         for place in range(verb + 1, len(tokens)):
             if self.part.verb_place >= 0 and tokens[place] == tokens[verb]:
                 return range(place, len(tokens))  # parts that have one verb
-            is_joined = tokens[place - 1].word in joints or tokens[place - 1].value == ","
-            if is_joined and repeats_first(tokens, place, head[: place - 1 - verb], self.wording):
+            if self.joins_list(place - 1) and repeats_first(tokens, place, head[: place - 1 - verb], self.wording):
                 return range(place, self._end_of_pair(place))
         return range(0)
 
@@ -159,8 +182,6 @@ class Draft:
             return False
         if self._is_of_second(each, places) or self._is_of_field(each, places):
             return False
-        if places and self.tokens[places[-1]].is_word and self.source[self.tokens[places[-1]].end :][:2] in _CUT:
-            return False  # "home" of "home/#"
         if self.part.verb_place in places and each.role is not Role.CHOICE and self._is_verb():
             return False
         if isinstance(value, str) and places and self._is_possessive(each, places[-1]):
@@ -173,11 +194,20 @@ class Draft:
         self.used_places.update(beside)
         return True
 
+    def set_text(self, each: Property, places: Sequence[int]) -> bool:
+        """Set an argument to the text from the first to the last of some places, and return whether it was."""
+        return self.set(each, self.text(places[0], places[-1]), places)
+
+    def set_only(self, inputs: Sequence[Property], places: Sequence[int]) -> None:
+        """Set the only one of some inputs to the text of the only one of some places; nothing if there are several."""
+        if len(inputs) == len(places) == 1:
+            self.set_text(inputs[0], places)
+
     def _is_of_second(self, each: Property, places: Sequence[int]) -> bool:
         """Whether a value is stated for a second object of the verb, where no label says that it is of the same step."""
         if each.is_list or each.is_object or set(self.repeated).isdisjoint(places):
             return False
-        labels = each.labels | frozenset(map(stem, each.words))
+        labels = each.stems
         return all(labels.isdisjoint(self.stems(place)) for place in self.repeated)
 
     def _is_number_of(self, each: Property, value: Any, places: Sequence[int]) -> bool:
@@ -190,8 +220,8 @@ class Draft:
 
     def _counts_objects(self, each: Property, place: int) -> bool:
         """Whether a number is before the object of the entry: the tasks of "add two tasks" are no minutes."""
-        following = self.stems(place + 1) if place + 1 < len(self.tokens) else frozenset[str]()
-        return bool(following & frozenset(self.profile.name)) and following.isdisjoint(map(stem, each.words))
+        following = self.stems(place + 1)
+        return bool(following & self.profile.nouns) and following.isdisjoint(each.stems)
 
     def _is_of_field(self, each: Property, places: Sequence[int]) -> bool:
         """Whether a value is that of a field which the part names, and which is not an input."""
@@ -237,7 +267,7 @@ class Draft:
         """Whether a name ends with "'s" before what belongs to it: "Ada's number"."""
         is_name = each.role in (Role.NAME, Role.PLACE, Role.ID, Role.TEXT) and self.tokens[place].is_word
         followed = place + 1 < len(self.tokens) and self.tokens[place + 1].is_word
-        return is_name and followed and self.tokens[place].value.endswith(_POSSESSIVES)
+        return is_name and followed and self.tokens[place].is_possessive
 
     def free(self, *kinds: Kind) -> list[int]:
         """Return the places of unused tokens of some kinds."""
@@ -255,6 +285,8 @@ class Draft:
 
     def is_filler(self, place: int) -> bool:
         """Whether a token is an article, a preposition or the like."""
+        if not 0 <= place < len(self.tokens):
+            return False
         token = self.tokens[place]
         return token.is_word and (self.wording.is_filler(token.word) or bool(self.wording.preposition(token)))
 
@@ -286,7 +318,9 @@ class Draft:
         return found
 
     def stems(self, place: int) -> frozenset[str]:
-        """Return the stems of a word; of all its meanings."""
+        """Return the stems of a word; of all its meanings. There are none outside of the part."""
+        if not 0 <= place < len(self.tokens):
+            return frozenset()
         found = self._stems.get(place)
         if found is None:
             token = self.tokens[place]

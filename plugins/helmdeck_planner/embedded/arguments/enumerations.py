@@ -10,8 +10,9 @@ import attrs
 
 from helmdeck_language import ACTIONS, Action, Kind, Token
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.fill import Sources, drafted
+from helmdeck_planner.embedded.arguments.fill import drafted
 from helmdeck_planner.embedded.arguments.screen import elements
+from helmdeck_planner.embedded.arguments.sources import Sources
 from helmdeck_planner.embedded.arguments.zones import zone_places
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -128,8 +129,8 @@ def _names(tokens: Sequence[Token], verb_place: int, wording: Wording) -> list[R
     for place, token in enumerate(tokens):
         if place == verb_place or not token.is_word or wording.is_filler(token.word) or wording.preposition(token):
             continue
-        if token.value[:1].isupper() and place:
-            is_name = bool(runs) and tokens[runs[-1][0]].value[:1].isupper()
+        if token.is_capital and place:
+            is_name = bool(runs) and tokens[runs[-1][0]].is_capital
             # "Tarn & Reed"
             start = place - (tokens[place - 1].value == "&")
             if is_name and runs[-1][1] == start:

@@ -9,7 +9,7 @@ from typing import Final
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import is_in_topic
-from helmdeck_planner.embedded.arguments.labels import is_plain_word
+from helmdeck_planner.embedded.arguments.name_words import is_plain_word
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import KIND_WORDS
 from helmdeck_planner.embedded.request.word_lists import word_list
@@ -19,8 +19,8 @@ _REPOSITORY: Final = frozenset(("repo", "repository"))
 _SLUG_EXAMPLE: Final = re.compile(
     r"(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?[\w.-]{1,40}/[\w.-]{1,40}(?![\w/])", re.IGNORECASE
 )
-_NAMES: Final = (Role.NAME, Role.TEXT, Role.ID)
 _ANY: Final = word_list("demonstratives")
+_NAMES: Final = (Role.NAME, Role.TEXT, Role.ID)
 _WORD: Final = re.compile(r"[A-Za-z]{3,20}")
 _PLAIN_NAMES: Final = (("name",), ("id",))
 
@@ -60,7 +60,7 @@ def fill_slugs(draft: Draft) -> None:
         # "of the branch fix/cart" names no repository.
         meant = [place for place in meant if draft.stems(place - 1) <= inputs[0].labels or draft.preposition(place - 1)]
     if len(chosen := meant or (places if shown else [])) == 1:
-        draft.set(inputs[0], draft.tokens[chosen[0]].value, chosen)
+        draft.set_text(inputs[0], chosen)
 
 
 def fill_name_beside(draft: Draft, kind: int) -> None:
@@ -68,13 +68,13 @@ def fill_name_beside(draft: Draft, kind: int) -> None:
     names = [each for each in draft.open_inputs() if each.words in _PLAIN_NAMES and not each.is_list]
     if len(names) != 1:
         return
-    is_called = kind + 1 < len(draft.tokens) and draft.tokens[kind + 1].word in draft.wording.language.naming
+    is_called = draft.is_naming(kind + 1)
     for place in (kind + 1 + is_called, kind - 1):
         token = draft.tokens[place] if 0 <= place < len(draft.tokens) else None
         if token is None or place in draft.used_places or place == draft.part.verb_place or draft.is_filler(place):
             continue
         is_before = place < kind
-        has_article = not is_before or draft.tokens[max(place - 1, 0)].word in draft.wording.language.determiners
+        has_article = not is_before or draft.is_determiner(max(place - 1, 0))
         is_name = token.kind in (Kind.ID, Kind.QUOTE, Kind.SLUG) or (
             token.is_word and has_article and is_plain_word(draft, place)
         )
@@ -99,10 +99,9 @@ def _examples(each: Property) -> Sequence[str]:
 
 def _restricts(draft: Draft, place: int) -> bool:
     """Whether a word says which of the entry's things are wanted: "puzzles with a fork", "fork puzzles", "anything overdue"."""
-    following = place + 1
-    if following < len(draft.tokens) and draft.stems(following) & frozenset(draft.profile.name):
+    if draft.stems(place + 1) & draft.profile.nouns:
         return True
-    is_last = following >= len(draft.tokens) or draft.tokens[following].kind is Kind.MARK
-    is_object = place > 0 and (draft.tokens[place - 1].word in _ANY or place - 1 == draft.part.verb_place)
+    is_last = place + 1 >= len(draft.tokens) or draft.tokens[place + 1].kind is Kind.MARK
+    is_object = place > 0 and (draft.word(place - 1) in _ANY or place - 1 == draft.part.verb_place)
     is_meant = draft.preposition_before(place) in ("with", "in") or (is_last and is_object)
     return is_meant and not is_in_topic(draft, place)

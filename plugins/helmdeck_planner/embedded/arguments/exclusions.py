@@ -17,14 +17,14 @@ _MODALS: Final = word_list("modals")
 
 def fill_exclusions(draft: Draft, part: Part) -> None:
     """Set an open list from an excluded part: "but leave out node_modules"."""
-    own = Draft(draft.source, part, draft.profile, draft.wording)
+    own = draft.beside(part)
     if _set(draft, own, own.tokens[0].start, []):
         draft.stated_by.append(part)
 
 
 def fill_passive_exclusion(draft: Draft, part: Part) -> None:
     """Set an open list from what a sentence says to leave out: "the folder build can be skipped"."""
-    own = Draft(draft.source, part, draft.profile, draft.wording)
+    own = draft.beside(part)
     inputs = [each for each in draft.open_inputs() if each.is_list and EXCLUDING_WORDS & set(each.words)]
     end = next((place for place, token in enumerate(part.tokens) if token.word in _MODALS), -1)
     is_left_out = part.tokens[-1].word in EXCLUDED and part.tokens[-2].word == "be"
@@ -52,7 +52,7 @@ def fill_negated(draft: Draft) -> None:
         for place in range(2, len(draft.tokens)):
             is_label = bool(draft.stems(place - 1) & labels) and is_negation(draft.tokens[place - 2])
             if is_label and draft.tokens[place].is_value:
-                draft.set(each, draft.tokens[place].value, [place])
+                draft.set_text(each, [place])
 
 
 def _set(draft: Draft, own: Draft, start: int, used: Sequence[int]) -> bool:

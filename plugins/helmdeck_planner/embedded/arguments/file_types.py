@@ -37,11 +37,9 @@ def _pattern(each: Property, ending: str) -> str:
 
 
 def _is_ending(draft: Draft, place: int) -> bool:
-    """Whether an extension is meant: "files ending in .ts", "the .proto files"."""
-    if not draft.tokens[place].value.startswith("."):
-        return False
-    following = place + 1 < len(draft.tokens) and draft.is_one_of(place + 1, "files")
-    return following or any(draft.is_one_of(other, key) for other in range(place) for key in ("extensions", "files"))
+    """Whether an extension is meant: "files ending in .ts"."""
+    is_named = any(draft.is_one_of(other, key) for other in range(place) for key in ("extensions", "files"))
+    return is_named and draft.tokens[place].value.startswith(".")
 
 
 def _stated(draft: Draft) -> tuple[str, list[int]] | None:
@@ -55,6 +53,6 @@ def _stated(draft: Draft) -> tuple[str, list[int]] | None:
         # ".jpg" is a mark and a word.
         if not is_free or first.value != "." or not second.is_word or first.end != second.start:
             continue
-        if _is_ending(draft, place) or (place + 2 < len(tokens) and draft.is_one_of(place + 2, "files")):
+        if _is_ending(draft, place) or draft.is_one_of(place + 2, "files"):
             return f".{second.value}", [place, place + 1]
     return None

@@ -46,7 +46,7 @@ def topic(draft: Draft) -> list[int]:
         if tokens[end - 1].value in ")]}%?":
             break
         end -= 1
-    if end <= start or _is_reference(draft, start, end):
+    if end <= start:
         return []
     if [token.word for token in tokens[max(start - 2, 0) : start]] == ["how", "to"]:
         start -= 2  # the question is searched for as a whole
@@ -88,8 +88,6 @@ def _after_opening(draft: Draft) -> int:
         is_wish = draft.tokens[place].word in draft.wording.language.wishes and draft.is_one_of(place - 1, "wishing")
         if is_wish or (draft.tokens[place].value == "," and draft.is_one_of(place + 1, "asking_for")):
             return place + 1
-    if first + 1 < len(draft.tokens) and draft.preposition(first + 1) and is_gerund(draft, first):
-        return first + 1  # "stop listening on"
     if draft.part.is_question:
         for place in range(first, min(first + 3, len(draft.tokens) - 1)):
             if draft.is_one_of(place, "pronouns") and draft.wording.verb(draft.tokens[place + 1].word):
@@ -113,7 +111,7 @@ def _start(draft: Draft, place: int) -> int:
             if token.value == ":":
                 return place + 1
             place += 1
-        elif token.word in MENTIONING and place + 1 < len(tokens) and place > 0 and draft.is_filler(place - 1):
+        elif token.word in MENTIONING and place + 1 < len(tokens) and draft.is_filler(place - 1):
             cue_before = True  # "anything mentioning Oslo"
             place += 1
         elif _is_store(draft, place):
@@ -160,7 +158,7 @@ def is_titled(draft: Draft, place: int) -> bool:
 
 def _is_capital(draft: Draft, place: int) -> bool:
     token = draft.tokens[place]
-    return token.is_word and place not in draft.used_places and token.value[:1].isupper()
+    return token.is_word and place not in draft.used_places and token.is_capital
 
 
 def _is_store(draft: Draft, place: int) -> bool:
@@ -176,7 +174,7 @@ def names_entry(draft: Draft, place: int) -> bool:
     stems = draft.stems(place)
     # Broader terms are left out: a quantum is a topic of papers, but no word for them.
     related = {other for term in stems for other in draft.wording.lexicon.near.get(term, ())}
-    return bool((stems | related) & frozenset(draft.profile.name))
+    return bool((stems | related) & draft.profile.nouns)
 
 
 def describes_entry(draft: Draft, place: int) -> bool:
@@ -225,16 +223,6 @@ def is_in_topic(draft: Draft, place: int) -> bool:
     return any(cues) and not (following > 0 and names_entry(draft, following))
 
 
-def _is_reference(draft: Draft, start: int, end: int) -> bool:
-    """Whether a topic is only a pronoun: "about it"."""
-    references = draft.wording.language.references
-    return all(
-        draft.tokens[place].word in references or draft.is_filler(place)
-        for place in range(start, end)
-        if not draft.tokens[place].is_value
-    ) and not any(draft.tokens[place].is_value for place in range(start, end))
-
-
 def has_reference(draft: Draft) -> bool:
     """Whether a part refers to something that was mentioned before it: "it", "that file"."""
     return any(
@@ -268,7 +256,7 @@ def stored_text(draft: Draft) -> list[int]:
         start = colon + 1  # "note for the memo: ..."
     end = len(draft.tokens)
     comma = max((place for place in range(start, end) if draft.tokens[place].value == ","), default=end)
-    labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties))
+    labels = draft.profile.labels
     behind = range(comma + 1, end)
     is_label = all(place in draft.used_places or draft.stems(place) & labels for place in behind)
     if is_label and not draft.used_places.isdisjoint(behind):
@@ -290,7 +278,7 @@ def listed_text(draft: Draft) -> list[int]:
     for to in range(len(draft.tokens) - 2, start, -1):
         store = [place for place in range(to + 1, len(draft.tokens)) if draft.tokens[place].kind is not Kind.MARK]
         words = [place for place in store if not draft.is_filler(place)]
-        is_store = draft.tokens[to + 1].word in draft.wording.language.determiners and bool(words)
+        is_store = draft.is_determiner(to + 1) and bool(words)
         is_store = is_store and all(draft.tokens[place].word in STORES or names_entry(draft, place) for place in words)
         if draft.preposition(to) not in ("to", "on") or not is_store:
             continue
@@ -319,10 +307,7 @@ def _after_reminded(draft: Draft, start: int) -> int:
 
 
 def _is_pronoun(draft: Draft, places: list[int]) -> bool:
-    return all(
-        draft.tokens[place].is_word and draft.tokens[place].word in draft.wording.language.references
-        for place in places
-    )
+    return all(draft.tokens[place].is_word and draft.is_reference(place) for place in places)
 
 
 def told_text(draft: Draft, each: Property) -> list[int]:
@@ -366,10 +351,10 @@ def _leads_to_text(draft: Draft, place: int) -> bool:
     is_verb = draft.is_one_of(place, "saying") and draft.tokens[place].word in language.naming
     is_article = place > 1 and draft.tokens[place - 1].word == "the" and draft.preposition(place - 2) == "with"
     if is_article and draft.is_one_of(place, "kinds_of_text"):
-        return following.value[:1].isupper()  # "with the words See you there"
+        return following.is_capital  # "with the words See you there"
     is_subject = following.word in language.references and draft.tokens[place + 2].word in language.statements
     is_text = following.is_word and following.word not in language.questions | language.references | {"so"}
-    return is_verb and (is_text or is_subject or following.value[:1].isupper())
+    return is_verb and (is_text or is_subject or following.is_capital)
 
 
 def _ends_object(draft: Draft, colon: int) -> bool:
@@ -404,4 +389,4 @@ def fill_payload(draft: Draft) -> None:
     if is_payload and (is_quote or is_text):
         for each in needed:
             own = list(words) if each.role is Role.CONTENT else places
-            draft.set(each, draft.text(own[0], own[-1]), own)
+            draft.set_text(each, own)

@@ -11,9 +11,10 @@ from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.labels import labelled
 from helmdeck_planner.embedded.choice.weighing import is_file
-from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import FILE_EXTENSIONS, FORMAT_NAMES, PERSON_IDS, ROLE_WORDS
+from helmdeck_planner.embedded.entries.properties import TEXT_ROLES, Property, Role
+from helmdeck_planner.embedded.entries.property_words import FILE_EXTENSIONS, FORMAT_NAMES, ROLE_WORDS
 from helmdeck_planner.embedded.entries.units import UNIT_OF
+from helmdeck_planner.embedded.request.tokens import token_at
 
 _NAMED_ID: Final = re.compile(
     r"\b(?:name|slug|symbol|ticker|handle|code|tag|branch|username|commit|revision)\b", re.IGNORECASE
@@ -21,7 +22,6 @@ _NAMED_ID: Final = re.compile(
 # Ids that are words as well: the UID "prom-main".
 _FREE_IDS: Final = frozenset(("uid", "slug", "handle"))
 _ID_SHAPE: Final = re.compile(r"(?=.*[\d._-])[\w.:/-]+|[A-Z]{2,6}")
-_TEXT_ROLES: Final = (Role.CONTENT, Role.QUERY, Role.NAME, Role.TEXT)
 # "a 3-day forecast".
 COUNTED: Final = re.compile(r"\d{1,4}-[a-z]{3,}")
 _MAX_SYMBOL: Final = 6
@@ -68,18 +68,18 @@ def fill_ids(draft: Draft) -> None:
     _fill_byshape(draft, [each for each in inputs if each.is_required and each.name not in draft.args])
     left = [place for place in draft.free(Kind.ID, Kind.WORD, Kind.PATH) if _is_opaque(draft, place)]
     needed = [each for each in inputs if each.is_required and each.name not in draft.args]
-    if not left and not any(each.is_required and each.role in _TEXT_ROLES for each in draft.open_inputs()):
+    if not left and not any(each.is_required and each.role in TEXT_ROLES for each in draft.open_inputs()):
         left = draft.quoted(Kind.ID)
     if len(left) == 1 and (own := _only_likely(draft, needed, left[0])):
-        draft.set(own, draft.tokens[left[0]].value, left)
+        draft.set_text(own, left)
     elif len(left) > 1 and len(needed) == 1 and needed[0].is_list:
         draft.set(needed[0], [draft.tokens[place].value for place in left], left)
     elif len(left) == len(needed) == 2 and (people := _person_first(draft, needed, left)):
         for each, place in zip(people, left, strict=True):
-            draft.set(each, draft.tokens[place].value, [place])
+            draft.set_text(each, [place])
     elif len(left) == len(needed) == 2 and {each.side for each in needed} == {"source", "target"}:
         for each in needed:
-            draft.set(each, draft.tokens[left[each.side == "target"]].value, [left[each.side == "target"]])
+            draft.set_text(each, [left[each.side == "target"]])
     elif needed and not left:
         _fill_card_numbers(draft, needed)
         _fill_id_word(draft, [each for each in needed if each.name not in draft.args])
@@ -103,11 +103,9 @@ def _with_joined_numbers(draft: Draft, places: list[int]) -> list[int]:
 def _joined(draft: Draft, each: Property, places: list[int]) -> list[int]:
     """Return the place of an id, and those of the ids that commas and "and" join to it: "tracks 4fz and 9qk"."""
     found = places[:1]
-    while (place := found[-1] + 2) < len(draft.tokens) and (
-        draft.tokens[place - 1].value == "," or draft.tokens[place - 1].word in draft.wording.language.joints
-    ):
-        if draft.tokens[place].word in draft.wording.language.joints and place + 1 < len(draft.tokens):
-            place += 1
+    while (place := found[-1] + 2) < len(draft.tokens) and draft.joins_list(place - 1):
+        if draft.is_joint(place) and place + 1 < len(draft.tokens):
+            place += 1  # ", and"
         is_free = place not in draft.used_places and any(char.isdigit() for char in draft.tokens[place].value)
         if not is_free or draft.tokens[place].kind in (Kind.DATE, Kind.TIME) or not is_id(draft, each, [place]):
             break
@@ -117,15 +115,15 @@ def _joined(draft: Draft, each: Property, places: list[int]) -> list[int]:
 
 def _fill_mailed(draft: Draft) -> None:
     """Set an optional person from the only mail address, where the schema takes one: "give PAY-81 to ana@example.org"."""
-    people = [each for each in draft.open_inputs() if each.role is Role.ID and PERSON_IDS & set(each.words)]
+    people = [each for each in draft.open_inputs() if each.role is Role.ID and each.takes_people]
     mails = draft.free(Kind.EMAIL)
     if len(people) == len(mails) == 1 and "email" in people[0].hints and not draft.profile.takes(Role.EMAIL):
-        draft.set(people[0], draft.tokens[mails[0]].value, mails)
+        draft.set_text(people[0], mails)
 
 
 def _person_first(draft: Draft, needed: Sequence[Property], left: Sequence[int]) -> list[Property]:
     """Return two inputs in the order of their ids in "P7 takes the shift in S3": the person is the one that is in no place."""
-    people = [each for each in needed if PERSON_IDS & set(each.words)]
+    people = [each for each in needed if each.takes_people]
     inside = [place for place in left if draft.preposition(place - 1) in ("in", "on", "of", "from")]
     if len(people) != 1 or len(inside) != 1:
         return []
@@ -140,10 +138,10 @@ def fill_codes(draft: Draft) -> None:
     if not is_led or last not in draft.free(Kind.NUMBER) or not _is_card_number(draft, last):
         return
     for each in draft.open_inputs():
-        labels = each.labels or frozenset(map(stem, each.words))
+        labels = each.labels or each.stems
         is_named = any(draft.stems(place) & labels for place in range(last - 1))
         if is_named and each.is_required and each.role in (Role.ID, Role.CODE) and not each.is_list:
-            draft.set(each, draft.tokens[last].value, [last])
+            draft.set_text(each, [last])
             return
 
 
@@ -160,23 +158,23 @@ def _fill_card_numbers(draft: Draft, needed: Sequence[Property]) -> None:
             and draft.stems(place - 1) & (each.hints - others)
         ]
         if len(own) == 1 and not each.is_list:
-            draft.set(each, draft.tokens[own[0]].value, own)
+            draft.set_text(each, own)
     needed = [each for each in needed if each.name not in draft.args]
     counted = [each for each in draft.open_inputs() if each.role is Role.NUMBER and each.is_required]
     long = [place for place in draft.free(Kind.NUMBER) if place in free and _is_long(draft, place)]
     if len(needed) == len(long) == 1 and len(draft.free(Kind.NUMBER)) > len(counted):
-        draft.set(needed[0], draft.tokens[long[0]].value, long)
+        draft.set_text(needed[0], long)
 
 
 def _is_long(draft: Draft, place: int) -> bool:
     """Whether a number has too many digits to count something, and does not: "20955 owe us", but not "20000 users"."""
-    following = draft.tokens[place + 1].word if place + 1 < len(draft.tokens) else ""
+    following = draft.word(place + 1)
     return len(draft.tokens[place].value) >= _MIN_DIGITS and not following.endswith("s")
 
 
 def _is_card_number(draft: Draft, place: int) -> bool:
     """Whether a number can be an id: it has no sign, no decimals and no unit."""
-    following = draft.tokens[place + 1].word if place + 1 < len(draft.tokens) else ""
+    following = draft.word(place + 1)
     return bool(_CARD_NUMBER.fullmatch(draft.tokens[place].value)) and following not in UNIT_OF
 
 
@@ -228,7 +226,7 @@ def _leads(draft: Draft, place: int) -> bool:
 
 def _is_unknown(draft: Draft, place: int) -> bool:
     """Whether a word of no language is what a part is about: "mailrelay" in "the last lines of mailrelay", "what did mailrelay print"."""
-    word, before = draft.tokens[place].word, draft.tokens[place - 1] if place else None
+    word, before = draft.tokens[place].word, token_at(draft.tokens, place - 1)
     if before is None or place == draft.part.verb_place or not draft.tokens[place].value.islower():
         return False
     wording = draft.wording
@@ -270,7 +268,7 @@ def _fill_byshape(draft: Draft, needed: Sequence[Property]) -> None:
     numbers = [place for place in draft.free(Kind.NUMBER) if _LONG_NUMBER.fullmatch(draft.tokens[place].value)]
     for found in (mails, numbers):
         if len(found) == 1:
-            draft.set(needed[0], draft.tokens[found[0]].value, found)
+            draft.set_text(needed[0], found)
             return
 
 
@@ -383,7 +381,7 @@ def _fill_id_word(draft: Draft, needed: Sequence[Property]) -> None:
     if len(paths) == 1:
         draft.set(needed[0], id_text(draft, paths), paths)
     elif len(symbols) == 1:
-        draft.set(needed[0], draft.tokens[symbols[0]].value, symbols)
+        draft.set_text(needed[0], symbols)
 
 
 def _takes_slash(each: Property) -> bool:

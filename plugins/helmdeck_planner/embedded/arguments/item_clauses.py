@@ -46,10 +46,10 @@ def clauses(draft: Draft, start: int) -> list[tuple[int, int]]:
 
 def _is_joint(draft: Draft, place: int) -> bool:
     """Whether another clause follows "and": "and runs in rack 12", but not "and coffee"."""
-    if draft.tokens[place].word not in draft.wording.language.joints:
+    if not draft.is_joint(place):
         return False
     following = place + 1 + draft.is_one_of(place + 1, "pronouns")
-    word = draft.tokens[following].word if following < len(draft.tokens) else ""
+    word = draft.word(following)
     base = word.removesuffix("s")
     is_finite = base != word and bool(draft.wording.verb(base) or is_act(base) or draft.preposition(following + 1))
     return word in _VERBS or is_finite

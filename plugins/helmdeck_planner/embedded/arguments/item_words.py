@@ -13,6 +13,7 @@ from helmdeck_planner.embedded.arguments.labels import labels_of
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import CONTAINING
 from helmdeck_planner.embedded.request.concepts import concepts
+from helmdeck_planner.embedded.request.tokens import token_at
 
 CLAUSES: Final = ("that", "who", "which")
 """Words before a clause about a thing."""
@@ -37,7 +38,7 @@ class ItemWords:
             return None
         labels, stems = self.fields.labels, self.draft.stems(place)
         found = next((labels[term] for term in stems if term in labels), None)
-        before = self.draft.tokens[place - 1] if place else None
+        before = token_at(self.draft.tokens, place - 1)
         is_noun = before is not None and (before.word in self.draft.wording.language.determiners or before.is_value)
         if found is not None or self.fields.link is None or not is_noun or self.draft.preposition(place):
             return found
@@ -47,7 +48,7 @@ class ItemWords:
 
     def labels_other(self, place: int) -> bool:
         """Whether a word labels another input: "message" for the message of a commit of files."""
-        stems = self.draft.stems(place) - frozenset(self.draft.profile.name)
+        stems = self.draft.stems(place) - self.draft.profile.nouns
         return any(each is not self.owner and each.labels & stems for each in self.draft.profile.properties)
 
     def choice_at(self, place: int) -> tuple[Property, Any] | None:
@@ -61,7 +62,7 @@ class ItemWords:
         draft, start = self.draft, place
         while start > 0 and draft.tokens[start - 1].is_word and not draft.is_filler(start - 1):
             start -= 1
-        is_phrase = start > 0 and draft.tokens[start - 1].word in draft.wording.language.determiners
+        is_phrase = draft.is_determiner(start - 1)
         return [each for each in range(start, place) if is_phrase and each != draft.part.verb_place]
 
     def name_at(self, place: int) -> list[int]:
@@ -92,9 +93,9 @@ class ItemWords:
             token = draft.tokens[each]
             is_number = token.kind is Kind.NUMBER and bool(run) and not self.fields.has_number
             is_end = each in draft.used_places or not (token.is_word or is_number) or bool(draft.preposition(each))
-            is_small = is_name and not is_number and (draft.is_filler(each) or not token.value[:1].isupper())
+            is_small = is_name and not is_number and (draft.is_filler(each) or not token.is_capital)
             # "the entry Ada": the words before a name say what it is the name of.
-            is_name_next = bool(run) and token.value[:1].isupper() and draft.tokens[run[-1]].value.islower()
+            is_name_next = bool(run) and token.is_capital and draft.tokens[run[-1]].value.islower()
             if is_end or is_small or is_name_next or (run and self._ends(each)):
                 break
             run.append(each)
@@ -120,7 +121,7 @@ class ItemWords:
 
     def is_labelled_otherwise(self, place: int) -> bool:
         """Whether the word before a value labels another input: "the customer Ada"."""
-        draft, stems = self.draft, self.draft.stems(place - 1) if place else frozenset[str]()
+        draft, stems = self.draft, self.draft.stems(place - 1)
         others = (each for each in draft.profile.properties if each is not self.owner)
         return any(stems & labels_of(draft, each) - {*draft.profile.name} for each in others)
 
@@ -162,14 +163,9 @@ class ItemWords:
 
     def is_listed(self, first: int, second: int) -> bool:
         """Whether only a comma or a conjunction is between two values of one kind."""
-        draft = self.draft
-        between = draft.tokens[first + 1 : second]
-        is_joined = all(token.value == "," or token.word in draft.wording.language.joints for token in between)
-        return (
-            bool(between)
-            and is_joined
-            and (draft.tokens[first].kind is Kind.QUOTE) == (draft.tokens[second].kind is Kind.QUOTE)
-        )
+        draft, between = self.draft, range(first + 1, second)
+        is_joined = bool(between) and all(map(draft.joins_list, between))
+        return is_joined and (draft.tokens[first].kind is Kind.QUOTE) == (draft.tokens[second].kind is Kind.QUOTE)
 
 
 def is_coined(word: str) -> bool:

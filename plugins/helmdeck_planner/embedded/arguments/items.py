@@ -13,13 +13,13 @@ from typing import Any, Final
 import attrs
 
 from helmdeck_language import Kind
-from helmdeck_planner.embedded.arguments.context import Earlier
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.item_clauses import PERSONS, clauses, statement
 from helmdeck_planner.embedded.arguments.item_fields import ItemFields, item_fields, lacking
 from helmdeck_planner.embedded.arguments.item_references import SIDES, name_before
 from helmdeck_planner.embedded.arguments.item_words import CLAUSES, ItemWords, is_coined
 from helmdeck_planner.embedded.arguments.objects import typed_number
+from helmdeck_planner.embedded.arguments.sources import Earlier
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import CONTAINING, PLAIN_WORDS, STORES
 
@@ -27,7 +27,6 @@ _OWNERS: Final = ("to", "from", "of", "for", "about", "on")
 # Before a value of another input.
 _OTHER: Final = "other"
 _ENDS: Final = frozenset(".;!?")
-_POSSESSIVES: Final = ("'s", "\u2019s")
 
 
 def fill_items(draft: Draft, earlier: Sequence[Earlier]) -> None:
@@ -111,8 +110,7 @@ class _Reader:
         missing = [each for each in named if each is not None and self.found and each.name not in self.found[0]]
         if len(self.found) != 1 or len(missing) != 1 or self.is_broken:
             return False
-        is_subject = missing[0].side == "source" and self.stated == 1
-        if name := name_before(self.draft, missing[0], earlier, is_subject=is_subject):
+        if name := name_before(self.draft, missing[0], earlier):
             self.found[0][missing[0].name] = name
         return not lacking(self.found, self.fields)
 
@@ -220,7 +218,7 @@ class _Reader:
         if draft.is_filler(place):
             return []
         is_first = place == 0 or draft.tokens[place - 1].value in _ENDS
-        if token.value[:1].isupper() and not (is_first and draft.wording.is_known(token.word)):
+        if token.is_capital and not (is_first and draft.wording.is_known(token.word)):
             return self.words.run(place, is_name=True)
         fields, given = self.fields, self.label
         if self.preposition == "with" and given is None and fields.text is not None and not fields.text.is_list:
@@ -295,9 +293,6 @@ class _Reader:
         if before in SIDES:
             return fields.sides[SIDES[before]]
         is_quote = self.draft.tokens[run[0]].kind is Kind.QUOTE
-        if before == "with" and not is_quote and self.found and fields.sides["target"].name not in self.found[-1]:
-            # "connect Ada with Bern"
-            return fields.sides["target"]
         if before in ("with", "as", "by") or (is_quote and self._is_sided()):
             return fields.link
         return fields.sides["source"] if not before else None
@@ -320,7 +315,7 @@ class _Reader:
         value = self.draft.text(places[0], places[-1])
         if not value:
             self.is_broken = True
-        if each is self.fields.name and value.endswith(_POSSESSIVES):
+        if each is self.fields.name and self.draft.tokens[places[-1]].is_possessive:
             value = value[:-2]
         self._set(each, typed_number(value) if each.role is Role.NUMBER else value)
         self.places.update(places)

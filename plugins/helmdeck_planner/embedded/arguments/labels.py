@@ -5,23 +5,16 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from helmdeck_language import ACTIONS, NOUNS_TOO, Action, Kind, Token, stem
+from helmdeck_language import Action, Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.name_words import is_plain_word, whole_name, word_run
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import (
-    AFTER_NAMES,
-    FILE_WORDS,
-    KIND_WORDS,
-    NAME_PARTICLES,
-    PERSON_IDS,
-    PLAIN_WORDS,
-)
+from helmdeck_planner.embedded.entries.property_words import FILE_WORDS, KIND_WORDS, PLAIN_WORDS
 from helmdeck_planner.embedded.entries.units import UNIT_OF
 
 # Marks between a label and its value.
 _MARKS: Final = (":", "=", "#", "(")
-_MODEL: Final = re.compile(r"[A-Z]{1,4}-?\d{1,5}[A-Za-z]?")
 _NAME_OF: Final = re.compile(r"\bname of (?:the |an? )?(?:new )?(\w+)", re.IGNORECASE)
 _KIND_AND_NOUN: Final = 2
 _MAX_BETWEEN: Final = 3
@@ -31,8 +24,6 @@ _MIN_LABEL: Final = 5
 _CONTAINING: Final = ("with", "containing", "having")
 # Endings of words for those who do something: "interviewer", "editor".
 _AGENTS: Final = ("er", "or")
-_WORTH: Final = ("worth", "including")
-_POSSESSIVES: Final = ("'s", "\u2019s")
 _NAME_ROLES: Final = (Role.NAME, Role.PATH, Role.ID, Role.TEXT)
 _WORD_ROLES: Final = (Role.NAME, Role.ID, Role.TEXT, Role.PATH, Role.OWNER)
 _PATH_LABELS: Final = frozenset(map(stem, FILE_WORDS))
@@ -46,24 +37,24 @@ def labels_of(draft: Draft, each: Property) -> frozenset[str]:
     """Return the stems that label an input; for a plain ``name`` or ``id`` those of the entry's object."""
     if each.role is Role.PATH:
         return each.labels | _PATH_LABELS
-    if PERSON_IDS & {word.removesuffix("s") for word in each.words} and each.role in (Role.TEXT, Role.NAME):
+    if each.takes_people and each.role in (Role.TEXT, Role.NAME):
         return each.labels | _PEOPLE
     if each.labels:
         return each.labels
     if KIND_WORDS & set(each.words):
-        return frozenset(map(stem, each.words))  # "the field 'Seed'" states no type
+        return each.stems  # "the field 'Seed'" states no type
     # "key" is a label where it is the whole name; "id" and "name" are, beside the words for the object.
-    return frozenset(draft.profile.name) | frozenset(stem(word) for word in each.words)
+    return draft.profile.nouns | each.stems
 
 
 def labelled(draft: Draft, each: Property) -> list[int]:
     """Return the places of the value after a label of an input; empty without one."""
     labels = labels_of(draft, each)
     if each.role is Role.NAME and [other for other in draft.profile.required if other.role in _NAME_ROLES] == [each]:
-        object_labels = frozenset(draft.profile.name) | _described(each)
+        object_labels = draft.profile.nouns | _described(each)
     else:
         object_labels = frozenset()
-    makes = Action.CREATE in ACTIONS.get(draft.profile.verb, frozenset())
+    makes = Action.CREATE in draft.profile.actions
     # Its own label first: in "the project Website of the workspace Acme", a workspace is "Acme".
     for known in (labels, object_labels - labels):
         for place in range(len(draft.tokens)):
@@ -79,12 +70,12 @@ def labelled(draft: Draft, each: Property) -> list[int]:
                 return value
     if each.role is Role.NAME and not each.is_list:
         # The description says what the name is of: "an eagle emoji" for "the name of the emoji reaction".
-        described = _described(each) - frozenset(draft.profile.name)
+        described = _described(each) - draft.profile.nouns
         places = word_before_label(draft, labels) or (word_before_label(draft, described) if each.is_required else [])
         if not places and len(terms := each.text.split()) == _KIND_AND_NOUN:
             # "the Eastgate branch" for "Home branch"
             places = word_before_label(draft, frozenset((stem(terms[-1].lower()),)))
-            places = places if places and draft.tokens[places[0]].value[:1].isupper() else []
+            places = places if places and draft.tokens[places[0]].is_capital else []
         return (
             []
             if places and draft.tokens[places[0]].word in PLAIN_WORDS and not labels & draft.stems(places[0] + 1)
@@ -112,13 +103,11 @@ def is_labelled_otherwise(draft: Draft, each: Property, place: int) -> bool:
         before -= 1
     if before < 0 or before == draft.part.verb_place or draft.is_filler(before) or not draft.tokens[before].is_word:
         return False
-    if before == draft.part.verb_place + 1 and Action.SEND in ACTIONS.get(draft.part.verb, frozenset()):
+    if before == draft.part.verb_place + 1 and Action.SEND in draft.part.actions:
         return False  # 'send Anna "Hi"'
-    is_field = is_joined or (draft.tokens[before].value[:1].isupper() and before > 0)
-    own = labels_of(draft, each) | each.hints | frozenset(draft.profile.name) | draft.profile.verbs
-    is_other = (
-        draft.wording.verb(draft.tokens[before].word) or draft.tokens[before].word in draft.wording.language.naming
-    )
+    is_field = is_joined or (draft.tokens[before].is_capital and before > 0)
+    own = labels_of(draft, each) | each.hints | draft.profile.nouns | draft.profile.verbs
+    is_other = draft.wording.verb(draft.tokens[before].word) or draft.is_naming(before)
     return (
         is_field and not is_other and not draft.is_one_of(before, "saying") and not _is_label(draft.stems(before), own)
     )
@@ -138,7 +127,7 @@ def _value_before(draft: Draft, each: Property, place: int) -> list[int]:
     if draft.profile.writes is False and not each.is_required and (run := _contained(draft, place)):
         return run
     is_stated = place > 1 and draft.tokens[place - 1].is_value and _takes(each, draft.tokens[place - 1])
-    has_article = is_stated and draft.tokens[place - 2].word in draft.wording.language.determiners
+    has_article = is_stated and draft.is_determiner(place - 2)
     word = draft.tokens[place - 1].value.lower()
     is_id = has_article and draft.tokens[place - 1].kind is Kind.ID
     # "the 3-day document" has no id, and "the Context7 library" is that of the server.
@@ -154,12 +143,7 @@ def _made(draft: Draft, place: int) -> list[int]:
         place -= 1
     is_made = is_of and place > 1 and tokens[place - 1].word in determiners
     start = end = place - 1
-    while (
-        is_made
-        and start - 1 > draft.part.verb_place
-        and tokens[start - 1].is_word
-        and tokens[start - 1].value[:1].isupper()
-    ):
+    while is_made and start - 1 > draft.part.verb_place and tokens[start - 1].is_word and tokens[start - 1].is_capital:
         start -= 1
     return list(range(start, end))
 
@@ -167,7 +151,7 @@ def _made(draft: Draft, place: int) -> list[int]:
 def _contained(draft: Draft, place: int) -> list[int]:
     """Return the value or the words before "in the title" behind "with"."""
     end = place - 1
-    while end > 0 and draft.tokens[end].word in draft.wording.language.determiners:
+    while end > 0 and draft.is_determiner(end):
         end -= 1
     start = end
     while start > 0 and draft.tokens[start].word not in _CONTAINING:
@@ -193,9 +177,9 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
         # "update the order with 3 apples" states no id.
         is_loose = each.role is not Role.ID and draft.is_one_of(position, "loose_joints")
         # "pickup at Harbour Street", but not "an event at Central Station"
-        own = (draft.stems(place) & each.labels) - frozenset(draft.profile.name)
+        own = (draft.stems(place) & each.labels) - draft.profile.nouns
         is_located = bool(own) and each.role is Role.NAME and position == place + 1 and token.word == "at"
-        is_located = is_located and position + 1 < len(draft.tokens) and draft.tokens[position + 1].value[:1].isupper()
+        is_located = is_located and position + 1 < len(draft.tokens) and draft.tokens[position + 1].is_capital
         if is_joint or is_loose or is_naming or is_located:
             is_named = is_named or is_naming
             continue
@@ -213,7 +197,7 @@ def _value_after(draft: Draft, each: Property, place: int) -> list[int]:
             and (is_plain_word(draft, position) or _ends_phrase(draft, position, in_list=each.is_list))
             and not _describes_other(draft, each, position)
         ):
-            return (_title(draft, each, position) if is_named else []) or _whole_name(draft, each, position)
+            return whole_name(draft, each, position)
         return []
     return []
 
@@ -222,7 +206,7 @@ def _is_state(draft: Draft, place: int) -> bool:
     """Whether a preposition in capitals starts a name: "In Review", "On Hold"."""
     token, following = draft.tokens[place], place + 1
     is_start = token.value.istitle() and bool(draft.preposition(place)) and following < len(draft.tokens)
-    return is_start and draft.tokens[following].is_word and draft.tokens[following].value[:1].isupper()
+    return is_start and draft.tokens[following].is_word and draft.tokens[following].is_capital
 
 
 def _names_next(draft: Draft, place: int) -> bool:
@@ -236,12 +220,12 @@ def _names_next(draft: Draft, place: int) -> bool:
 
 def _ends_phrase(draft: Draft, place: int, *, in_list: bool) -> bool:
     """Whether a word that may be a verb is a name: "the branch develop in /srv", "labels deploy and web"."""
-    others = frozenset[str]().union(*(each.labels for each in draft.profile.properties))
-    if draft.is_filler(place) or draft.stems(place) & (frozenset(draft.profile.name) | draft.profile.verbs | others):
+    others = draft.profile.labels
+    if draft.is_filler(place) or draft.stems(place) & (draft.profile.nouns | draft.profile.verbs | others):
         return False
     if place + 1 >= len(draft.tokens) or draft.wording.preposition(draft.tokens[place + 1]):
         return True
-    return in_list and draft.tokens[place + 1].word in draft.wording.language.joints | {","}
+    return in_list and draft.joins_list(place + 1)
 
 
 def _takes(each: Property, token: Token) -> bool:
@@ -266,100 +250,19 @@ def _is_one_word(token: Token) -> bool:
     return token.kind is Kind.CODE and bool(token.value) and not any(map(str.isspace, token.value))
 
 
-def is_plain_word(draft: Draft, place: int) -> bool:
-    """Whether a word can be a value: it has a meaning of its own and is not a word of the entry's name."""
-    token = draft.tokens[place]
-    if not token.is_word or place in draft.used_places or draft.is_filler(place):
-        return False
-    if draft.wording.verb(token.word) and not token.value[:1].isupper() and place + 1 < len(draft.tokens):
-        return False
-    others = frozenset[str]().union(*(each.labels for each in draft.profile.properties))
-    return not draft.stems(place) & (frozenset(draft.profile.name) | draft.profile.verbs | others)
-
-
-def word_run(draft: Draft, place: int) -> list[int]:
-    """Return a word, or all words of a name in capitals, with the number behind it: "Press HP-20"."""
-    run = [place]
-    if not draft.tokens[place].value[:1].isupper():
-        return run
-    while (end := run[-1] + 1) < len(draft.tokens):
-        # "Tarn & Reed", "Casa do Mar"
-        is_joined = draft.tokens[end].value == "&" and end + 1 < len(draft.tokens)
-        last = end + is_joined
-        while is_inside_name(draft, last):
-            last += 1
-        if not draft.tokens[last].is_word or not draft.tokens[last].value[:1].isupper():
-            break
-        run += range(end, last + 1)
-    if end < len(draft.tokens) and _is_model(draft, end):
-        run.append(end)
-    return run
-
-
 def _describes_other(draft: Draft, each: Property, place: int) -> bool:
     """Whether a word between an article and the label of another input is the value of that: "the sidecar container"."""
-    following = draft.stems(place + 1) if place + 1 < len(draft.tokens) else frozenset[str]()
+    following = draft.stems(place + 1)
     others = (other for other in draft.open_inputs() if other is not each and other.role in _WORD_ROLES)
-    has_article = draft.tokens[place - 1].word in draft.wording.language.determiners
+    has_article = draft.is_determiner(place - 1)
     return has_article and any(following & other.labels - each.labels for other in others)
-
-
-def _whole_name(draft: Draft, each: Property, place: int) -> list[int]:
-    """Return a word or a name, with the noun in lower case that ends a name in capitals: "Movie night"."""
-    run = word_run(draft, place)
-    end = run[-1] + 1
-    is_open = each.role in (Role.NAME, Role.TEXT) and draft.tokens[place].value[:1].isupper()
-    is_open = (
-        is_open and len(draft.tokens[run[-1]].value) > 1 and not draft.tokens[run[-1]].value.endswith(_POSSESSIVES)
-    )
-    is_longer = is_open and end < len(draft.tokens) and draft.tokens[end].word not in _WORTH
-    return [*run, end] if is_longer and is_noun_of_name(draft, end) else run
-
-
-def is_inside_name(draft: Draft, place: int) -> bool:
-    """Whether a word in lower case joins two in capitals: "do" of "Casa do Mar", "van" of "Jan van den Berg"."""
-    first = last = place
-    while first >= 0 and draft.tokens[first].value in NAME_PARTICLES:
-        first -= 1
-    while last < len(draft.tokens) and draft.tokens[last].value in NAME_PARTICLES:
-        last += 1
-    is_inside = 0 <= first < place < last < len(draft.tokens)
-    return is_inside and all(
-        draft.tokens[end].is_word and draft.tokens[end].value[:1].isupper() for end in (first, last)
-    )
-
-
-def _is_model(draft: Draft, place: int) -> bool:
-    """Whether a number, or one with letters in capitals, ends a name: "HP-20", "Van 7"; an id of its own is longer."""
-    token = draft.tokens[place]
-    is_last = place + 1 == len(draft.tokens) or draft.tokens[place + 1].kind in (Kind.MARK, Kind.BREAK)
-    is_number = token.kind is Kind.NUMBER and is_last and token.value.isdigit()
-    is_model = token.kind is Kind.ID and bool(_MODEL.fullmatch(token.value))
-    return place not in draft.used_places and (is_model or is_number)
-
-
-def is_noun_of_name(draft: Draft, place: int) -> bool:
-    """Whether a word in lower case ends a name: "machine" in "Fax machine and ...", but not "Fax please"."""
-    token, language = draft.tokens[place], draft.wording.language
-    is_own = token.is_word and token.value.islower() and token.value.isalpha() and is_plain_word(draft, place)
-    ends = place + 1 >= len(draft.tokens) or not draft.tokens[place + 1].is_word or draft.is_filler(place + 1)
-    ends = ends or draft.tokens[place + 1].word in language.joints or _follows_name(draft, place + 1)
-    is_verb = bool(draft.wording.verb(token.word)) and token.word not in NOUNS_TOO
-    is_other = is_verb or token.word in language.joints | language.trailing
-    is_other = is_other or bool(draft.stems(place) & draft.profile.text)
-    return is_own and ends and not is_other and not _follows_name(draft, place)
-
-
-def _follows_name(draft: Draft, place: int) -> bool:
-    word = draft.tokens[place].word
-    return word in AFTER_NAMES | draft.wording.language.trailing or word.endswith(("ly", "ed"))
 
 
 def word_before_label(draft: Draft, labels: frozenset[str]) -> list[int]:
     """Return the word in "the orders table"."""
     for place in range(1, len(draft.tokens)):
         if draft.stems(place) & labels and place - 1 != draft.part.verb_place and is_plain_word(draft, place - 1):
-            before = draft.tokens[place - 2].word if place > 1 else ""
+            before = draft.word(place - 2)
             # "tada emoji on 17"
             is_coined = place == 1 and not draft.wording.is_word(draft.tokens[0].word)
             if before in draft.wording.language.determiners or is_coined:
@@ -378,9 +281,7 @@ def named(draft: Draft, each: Property) -> list[int]:
         if is_saying != (each.role is Role.CONTENT) or (is_saying and _labels_another(draft, each, place)):
             continue
         start = place + 1
-        while start + 1 < len(draft.tokens) and (
-            draft.tokens[start].value == ":" or draft.tokens[start].word in draft.wording.language.determiners
-        ):
+        while start + 1 < len(draft.tokens) and (draft.tokens[start].value == ":" or draft.is_determiner(start)):
             start += 1
         following = draft.tokens[start]
         if start in draft.used_places:
@@ -388,7 +289,7 @@ def named(draft: Draft, each: Property) -> list[int]:
         if following.is_value and following.kind is not Kind.NUMBER:
             return [start]
         if following.is_word and not is_saying:
-            return _title(draft, each, start) or _without_participle(draft, _until_preposition(draft, start))
+            return _without_participle(draft, _until_preposition(draft, start))
     return []
 
 
@@ -402,23 +303,9 @@ def _without_participle(draft: Draft, run: list[int]) -> list[int]:
     return run[:-1] if len(run) > 1 and draft.part.is_question and is_passive and is_participle else run
 
 
-def _title(draft: Draft, each: Property, start: int) -> list[int]:
-    """Return a name in capitals with a small word inside, up to the end: "Waiting for Customer", but not "Q3 for the team"."""
-    tokens = draft.tokens
-    end = start
-    while end < len(tokens) and tokens[end].is_word and end not in draft.used_places:
-        end += 1
-    others = [other for other in draft.open_inputs() if other is not each and other.role in (*_NAME_ROLES, Role.PLACE)]
-    places = list(range(start, end))
-    small = [place for place in places if not tokens[place].value[:1].isupper()]
-    is_inside = len(small) == 1 and start < small[0] < end - 1 and bool(draft.preposition(small[0]))
-    ends = end == len(tokens) or tokens[end].kind in (Kind.MARK, Kind.BREAK)
-    return places if is_inside and ends and not others else []
-
-
 def _labels_another(draft: Draft, each: Property, place: int) -> bool:
     """Whether a word is the label of another input: "message" in "with the commit message 'Fix'" is no file content."""
-    others = frozenset[str]().union(*(other.labels for other in draft.profile.properties if other is not each))
+    others = draft.profile.labels_besides(each)
     return bool(draft.stems(place) & (others - each.labels))
 
 
@@ -426,13 +313,12 @@ def _until_preposition(draft: Draft, start: int) -> list[int]:
     run = [start]
     while run[-1] + 1 < len(draft.tokens):
         token = draft.tokens[run[-1] + 1]
-        continues_name = token.kind is Kind.NUMBER and draft.tokens[run[-1]].value[:1].isupper()
+        continues_name = token.kind is Kind.NUMBER and draft.tokens[run[-1]].is_capital
         if (
             not (token.is_word or continues_name)
             or draft.wording.preposition(token)
             or run[-1] + 1 in draft.used_places
-            or (token.word in _WORTH and run[-1] + 2 < len(draft.tokens) and draft.tokens[run[-1] + 2].is_value)
-            or (token.word in _RELATIVE and draft.tokens[start].value[:1].isupper() and token.value.islower())
+            or (token.word in _RELATIVE and draft.tokens[start].is_capital and token.value.islower())
         ):
             break
         run.append(run[-1] + 1)
@@ -441,6 +327,6 @@ def _until_preposition(draft: Draft, start: int) -> list[int]:
 
 def has_label(draft: Draft, each: Property, place: int) -> bool:
     """Whether a label of an input is right before or after a value."""
-    labels = {stem(word) for word in each.words} - {"id", "number", "nam"}
+    labels = each.stems - {"id", "number", "nam"}
     near = [other for other in (place - 1, place + 1, place - 2) if 0 <= other < len(draft.tokens)]
     return any(draft.stems(other) & labels for other in near)

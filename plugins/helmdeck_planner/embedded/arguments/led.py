@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from helmdeck_language import ACTIONS, Action, Kind
+from helmdeck_language import Action, Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.lead_prepositions import lead_prepositions
 from helmdeck_planner.embedded.arguments.refs import takes_ref
@@ -44,10 +44,10 @@ def fill_led(draft: Draft) -> None:
 def fill_named_as(draft: Draft) -> None:
     """Set a new name and what it is for from "tag main as v2.0"."""
     inputs = [each for each in draft.open_inputs() if each.is_required and each.role in _ROLES and not each.is_list]
-    own = [each for each in inputs if each.labels & frozenset(draft.profile.name)]
+    own = [each for each in inputs if each.labels & draft.profile.nouns]
     tokens = draft.tokens
     place = next((place for place, token in enumerate(tokens) if token.word == "as" and place > _DIRECT), -1) + 1
-    makes = Action.CREATE in ACTIONS.get(draft.profile.verb, frozenset())
+    makes = Action.CREATE in draft.profile.actions
     if not makes or len(own) != 1 or draft.part.verb_place != 0 or not 0 < place < len(tokens):
         return
     others = [each for each in inputs if each is not own[0] and takes_ref(draft.profile, each)]

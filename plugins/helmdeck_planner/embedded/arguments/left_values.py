@@ -31,7 +31,7 @@ _DOUBTFUL: Final = 0.3
 _BETTER: Final = 0.7
 # The share of the probability of a value from which another one for the same input makes both unclear.
 _UNCLEAR: Final = 0.8
-_TEXT_ROLES: Final = frozenset(
+_COMPARED_ROLES: Final = frozenset(
     (
         Role.NAME, Role.TEXT, Role.QUERY, Role.CONTENT, Role.ID, Role.PLACE, Role.PATH, Role.URL, Role.EMAIL, Role.PATTERN,
         Role.OWNER, Role.REPO,
@@ -52,7 +52,7 @@ class _Match:
 
 def compared(inputs: Sequence[Property]) -> list[Property]:
     """Return the inputs that a value is compared with: those of texts and numbers."""
-    return [each for each in inputs if each.role in (*_TEXT_ROLES, Role.NUMBER) and not each.choices]
+    return [each for each in inputs if each.role in (*_COMPARED_ROLES, Role.NUMBER) and not each.choices]
 
 
 def _takes(each: Property, value: StatedValue, token: Token) -> bool:
@@ -60,7 +60,7 @@ def _takes(each: Property, value: StatedValue, token: Token) -> bool:
 
     :param token: the first one of the value.
     """
-    if each.choices or each.role not in _TEXT_ROLES:
+    if each.choices or each.role not in _COMPARED_ROLES:
         return False
     if each.role in _FORMS:
         return token.kind in _FORMS[each.role]
@@ -91,7 +91,7 @@ def fill_left_beside(draft: Draft, parts: Sequence[Part]) -> None:
         is_earlier = bool(draft.tokens) and part.tokens[0].start < draft.tokens[0].start
         if is_earlier and part.verb_place == 0 and not has_reference(draft):
             continue  # what another request states
-        stating = Draft(draft.source, part, draft.profile, draft.wording)
+        stating = draft.beside(part)
         is_set = fill_left_numbers(draft, stating, SURE_BESIDE)
         if _fill_from(draft, stating, _SURE_BESIDE) or is_set:
             draft.stated_by.append(part)
@@ -166,7 +166,7 @@ def _describes(stating: Draft, value: StatedValue) -> bool:
     described = stating.profile.text.union(*(each.hints for each in stating.profile.properties))
     is_own = value.form == "word" and bool(stating.stems(value.first) & described)
     after = value.last + 1
-    return is_own and after < len(stating.tokens) and bool(stating.stems(after) & frozenset(stating.profile.name))
+    return is_own and after < len(stating.tokens) and bool(stating.stems(after) & stating.profile.nouns)
 
 
 def _overlap(value: StatedValue, other: StatedValue) -> bool:

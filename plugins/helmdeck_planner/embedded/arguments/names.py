@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from helmdeck_language import ACTIONS, Action, Kind, stem, words
+from helmdeck_language import Action, Kind, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.ids import id_text
-from helmdeck_planner.embedded.arguments.labels import is_inside_name, labelled, named, word_run
+from helmdeck_planner.embedded.arguments.labels import labelled, named
 from helmdeck_planner.embedded.arguments.listed import fill_by_verb, fill_receiver, is_joined, set_names
+from helmdeck_planner.embedded.arguments.name_words import is_inside_name, word_run
 from helmdeck_planner.embedded.arguments.refused import image_at
 from helmdeck_planner.embedded.arguments.results import fill_command, fill_content, fill_result, takes_command
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -81,7 +82,7 @@ def _name_before(draft: Draft, end: int) -> list[int]:
 def _is_name_word(draft: Draft, place: int) -> bool:
     token = draft.tokens[place]
     is_free = place != draft.part.verb_place and place not in draft.used_places
-    return token.is_word and is_free and token.value[:1].isupper() and not draft.is_filler(place)
+    return token.is_word and is_free and token.is_capital and not draft.is_filler(place)
 
 
 def _first_and_last(draft: Draft) -> tuple[Property | None, Property | None]:
@@ -112,7 +113,7 @@ def set_person(draft: Draft, places: list[int]) -> None:
         draft.set(first, draft.text(places[0], places[border - 1]), places[:border])
         draft.set(last, draft.text(places[border], places[-1]), places[border:])
     elif whole and places and not first:
-        draft.set(whole, draft.text(places[0], places[-1]), places)
+        draft.set_text(whole, places)
 
 
 def fill_versions(draft: Draft) -> None:
@@ -129,7 +130,7 @@ def fill_versions(draft: Draft) -> None:
             versions, key=lambda place: [int(part) for part in re.findall(r"\d{1,9}", draft.tokens[place].value)]
         )
         for each, place in zip(aged, ordered, strict=True):
-            draft.set(each, draft.tokens[place].value, [place])
+            draft.set_text(each, [place])
     if len(versions) == len(versioned) == 1 and versioned[0].name not in draft.args:
         label = [versions[0] - 1] if versions[0] and draft.stems(versions[0] - 1) & versioned[0].labels else []
         draft.set(versioned[0], draft.tokens[versions[0]].value, versions, label)
@@ -141,8 +142,8 @@ def fill_versions(draft: Draft) -> None:
         place -= 1
     if place < 0 or len(needed) != 1 or not draft.tokens[place].is_word or draft.is_filler(place):
         return
-    if not draft.stems(place) & (frozenset(draft.profile.name) | draft.profile.verbs):
-        draft.set(needed[0], draft.tokens[place].value, [place])
+    if not draft.stems(place) & (draft.profile.nouns | draft.profile.verbs):
+        draft.set_text(needed[0], [place])
 
 
 def _tags(draft: Draft) -> list[Property]:
@@ -180,8 +181,7 @@ def _fill_package(draft: Draft) -> None:
     inputs = [each for each in inputs if not each.is_list and _PACKAGES & {*each.labels, *each.hints}]
     places = [place for place in draft.free(Kind.SLUG) if draft.tokens[place].value.startswith("@")]
     places = places or [place for place in draft.free(Kind.PATH) if _FRAMEWORK.fullmatch(draft.tokens[place].value)]
-    if len(inputs) == len(places) == 1:
-        draft.set(inputs[0], draft.tokens[places[0]].value, places)
+    draft.set_only(inputs, places)
 
 
 def fill_names(draft: Draft) -> None:
@@ -229,22 +229,22 @@ def _fill_copied(draft: Draft) -> None:
         return
     token = draft.tokens[place]
     run = word_run(draft, place) if token.is_word else [place]
-    is_name = token.kind in (Kind.ID, Kind.SLUG, Kind.QUOTE) or (token.is_word and token.value[:1].isupper())
+    is_name = token.kind in (Kind.ID, Kind.SLUG, Kind.QUOTE) or (token.is_word and token.is_capital)
     if is_name and run[-1] + 1 == len(draft.tokens):
-        draft.set(names[0], draft.text(run[0], run[-1]), run)
+        draft.set_text(names[0], run)
 
 
 def _fill_identifier(draft: Draft) -> None:
     """Set the only required name from the only word that is one by its form: "which columns does audit_log have", "mark worker-2"."""
     needed = [each for each in draft.open_inputs() if each.is_required and each.role is not Role.NUMBER]
-    if len(needed) != 1 or needed[0].is_list or _MAKING & ACTIONS.get(draft.profile.verb, frozenset()):
+    if len(needed) != 1 or needed[0].is_list or _MAKING & draft.profile.actions:
         return
     each = needed[0]
     places = [place for place in draft.free(Kind.WORD) if _IDENTIFIER.fullmatch(draft.tokens[place].value)]
     if each.role in (Role.NAME, Role.TEXT) and _NAME_OF.search(each.text):
         places += [place for place in draft.free(Kind.ID) if _NUMBERED.fullmatch(draft.tokens[place].value)]
     if len(places) == 1 and each.role in (Role.NAME, Role.TEXT, Role.PATTERN) and not is_joined(draft, places[0]):
-        draft.set(each, draft.tokens[places[0]].value, places)
+        draft.set_text(each, places)
 
 
 def _unknown_object(draft: Draft, each: Property) -> list[int]:
@@ -253,7 +253,7 @@ def _unknown_object(draft: Draft, each: Property) -> list[int]:
         other for other in draft.profile.required if other.name not in draft.args and other.role is not Role.NUMBER
     ]
     # Of "project" and "flag", "toggle_flag" acts on the flag.
-    own = [other for other in needed if other.labels & frozenset(draft.profile.name)]
+    own = [other for other in needed if other.labels & draft.profile.nouns]
     if (own if len(own) == 1 else needed)[:1] != [each] or draft.part.verb_place < 0 or draft.part.is_question:
         return []
     start = draft.part.verb_place + 1

@@ -52,7 +52,7 @@ def words_beside(draft: Draft, place: int) -> tuple[set[str], set[str], set[str]
 
 def measured(draft: Draft, place: int) -> frozenset[str]:
     """Return the stems of what an adjective behind a number measures: "depth" of "two levels deep"."""
-    word = draft.tokens[place].word if place < len(draft.tokens) else ""
+    word = draft.word(place)
     return frozenset(map(stem, ATTRIBUTES.get(word, ())))
 
 
@@ -171,4 +171,4 @@ def may_be_end(draft: Draft, each: Property) -> bool:
 
 def objects(draft: Draft) -> frozenset[str]:
     """Return the stems of what an entry returns: the words of its name, and "results" and the like."""
-    return frozenset(draft.profile.name) | _RESULTS
+    return draft.profile.nouns | _RESULTS

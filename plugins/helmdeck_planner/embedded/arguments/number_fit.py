@@ -13,7 +13,7 @@ from typing import Final
 
 import attrs
 
-from helmdeck_language import ACTIONS, READING, stem
+from helmdeck_language import READING, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.fitted_choice import probabilities, weights
 from helmdeck_planner.embedded.arguments.number_context import may_be_end, measured, objects
@@ -92,7 +92,7 @@ class NumberFit:
     def named_places(self, number: StatedNumber, each: Property) -> list[int]:
         """Return the places of the words behind a number that say what it counts: "lines of context"."""
         around = surroundings(self.draft, number)
-        known = frozenset(map(stem, each.words)) | each.hints | self._objects
+        known = each.stems | each.hints | self._objects
         places = [*around.following, *([around.complement] if around.complement >= 0 else ())]
         return [place for place in places if self._stems([place]) & known]
 
@@ -108,7 +108,7 @@ class NumberFit:
         if not may_be_end(draft, each):
             return False
         beside = [*around.following, *([around.label] if around.is_near else ())]
-        if each.is_required or self._stems(beside) & (each.labels | frozenset(map(stem, each.words))):
+        if each.is_required or self._stems(beside) & (each.stems):
             return True
         is_limit = bool(around.cues & {"limit", "max", "min"})
         known = draft.profile.text | self._objects
@@ -175,7 +175,7 @@ class NumberFit:
         return {
             "none beside": 1.0,
             "none beside excluded": float(part.is_excluded),
-            "none beside act": float(bool(part.verb) and not ACTIONS.get(part.verb, frozenset()) <= READING),
+            "none beside act": float(bool(part.verb) and not part.actions <= READING),
             "none beside question": float(part.is_question),
             "none beside values": float(sum(token.is_value for token in draft.tokens) > 1),
             "none beside foreign": float(sum(place != part.verb_place for place in foreign) > 1),
@@ -183,7 +183,7 @@ class NumberFit:
 
     def _of_input(self, number: StatedNumber, each: Property, around: Surroundings) -> dict[str, float]:
         kind = self._kinds[each.name]
-        names = frozenset(map(stem, each.words)) - _UNTELLING
+        names = each.stems - _UNTELLING
         return {
             **self._of_kind(number, each, around, kind),
             **self._of_form(number, each, around, kind),
@@ -325,7 +325,7 @@ class NumberFit:
 
     def _naming(self, stems: frozenset[str], names: frozenset[str]) -> float:
         """Return how well words name an input; a word of the name of the entry has no other meaning."""
-        is_own = not stems.isdisjoint(self.draft.profile.name)
+        is_own = not stems.isdisjoint(self.draft.profile.nouns)
         return float(bool(stems & names)) if is_own else strength(stems, names, self.draft.wording.lexicon)
 
 

@@ -11,6 +11,7 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.number_context import bound
 from helmdeck_planner.embedded.arguments.stated_numbers import StatedNumber
 from helmdeck_planner.embedded.entries.units import NUMBER_WORDS
+from helmdeck_planner.embedded.request.tokens import token_at
 from helmdeck_planner.embedded.request.word_lists import word_list
 
 LIMITING: Final = word_list("limiting") | {"up", "stop", "just", "only", "than"}
@@ -94,12 +95,12 @@ def _starts_number(token: Token) -> bool:
 
 def _read_following(draft: Draft, place: int, found: Surroundings) -> int:
     """Read the words right behind a number, and return the place behind them."""
-    tokens, joints = draft.tokens, draft.wording.language.joints
+    tokens = draft.tokens
     while place < len(tokens) and tokens[place].is_word and len(found.following) < _MOST_FOLLOWING:
         word = tokens[place].word
         if word in LIMITING or draft.is_one_of(place, "counting"):
             found.cues.add(_cue(draft, place, "rank"))
-        elif draft.is_filler(place) or draft.preposition(place) or word in joints:
+        elif draft.is_filler(place) or draft.preposition(place) or draft.is_joint(place):
             break
         else:
             found.following.append(place)
@@ -138,7 +139,7 @@ def _read_borders(draft: Draft, first: int, place: int, found: Surroundings) -> 
     """
     tokens = draft.tokens
     before = tokens[first - 1] if first else None
-    after = tokens[place] if place < len(tokens) else None
+    after = token_at(tokens, place)
     is_bare = not found.following and found.complement < 0
     rows = (
         ("bare", is_bare and bool(after is None or not after.is_word or found.link)),
@@ -146,7 +147,7 @@ def _read_borders(draft: Draft, first: int, place: int, found: Surroundings) -> 
         ("ends", after is None),
         ("before value", after is not None and after.is_value),
         ("after value", before is not None and before.is_value),
-        ("after capital", first > 1 and before is not None and before.is_word and before.value[:1].isupper()),
+        ("after capital", first > 1 and before is not None and before.is_word and before.is_capital),
     )
     found.cues.update(cue for cue, is_so in rows if is_so)
     if side := bound(draft, first):

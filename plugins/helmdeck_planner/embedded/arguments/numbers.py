@@ -28,7 +28,6 @@ from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     COMMON_WORDS,
     COUNT_WORDS,
-    SETTING_VERBS,
     TECHNICAL_WORDS,
     UNITS,
 )
@@ -40,7 +39,6 @@ _ENOUGH: Final = 2.0
 _COUNT_STEMS: Final = frozenset(stem(word) for word in COUNT_WORDS)
 _OFTEN: Final = {"once": 1, "twice": 2, "thrice": 3}
 _UNIT_STEMS: Final = {unit: frozenset(stem(word) for word in names) for unit, names in UNITS.items()}
-_MONEY: Final = "$\u20ac\u00a3\u00a5"
 # "90s", "2.5km"; a letter alone may be anything else.
 _GLUED: Final = re.compile(
     rf"(\d{{1,9}}(?:\.\d{{1,9}})?)({'|'.join(sorted(UNIT_OF, key=len, reverse=True))})", re.IGNORECASE
@@ -54,9 +52,7 @@ _AREA: Final = re.compile(
 )
 _PEOPLE: Final = _UNIT_STEMS["guests"]
 _BOUNDS: Final = frozenset(stem(word) for word in ("max", "min"))
-_LIMITS: Final = frozenset(("below", "under", "above", "over"))
 _REPEATED: Final = frozenset(("interval", "period", "frequency", "every"))
-_ONLY: Final = ("just", "only")
 
 
 def fill_numbers(draft: Draft) -> None:
@@ -80,8 +76,8 @@ def _fill_listed(draft: Draft) -> None:
     for number in stated_numbers(draft):
         if not draft.used_places.isdisjoint(number.places):
             continue
-        between = draft.tokens[runs[-1][-1].last + 1 : number.first] if runs else ()
-        if between and all(token.value == "," or token.word in draft.wording.language.joints for token in between):
+        between = range(runs[-1][-1].last + 1, number.first) if runs else ()
+        if between and all(map(draft.joins_list, between)):
             runs[-1].append(number)
         else:
             runs.append([number])
@@ -182,8 +178,6 @@ def _set(draft: Draft, each: Property, place: int) -> None:
         if not _DECIMALS.search(draft.tokens[place].value):
             return
         value = converted(value or 0.0, UNIT_OF["dollar"], each.unit)
-    if value is not None and value < 0 and COUNT_WORDS & set(each.words):
-        value = -value  # "head -20"
     # "3 papers": the unit or what is counted belongs to the number.
     has_unit = place + 1 < len(draft.tokens) and (_unit(draft, place) or draft.stems(place + 1) & objects(draft))
     draft.set(each, value, [place], [place + 1] if has_unit else ())
@@ -272,19 +266,14 @@ def _number(draft: Draft, place: int) -> int | float | None:
 def _evidence(draft: Draft, each: Property, place: int) -> float:
     before, after, literal = words_beside(draft, place)
     language = draft.wording.language.values
-    names = frozenset(stem(word) for word in each.words)
+    names = each.stems
     telling = names - {stem("number"), stem("max"), stem("min"), stem("count")}
     total = 0.0
     if telling & after:
         total += 3 + 0.1 * len(telling & after)  # "per page" is more than "page"
-    elif "per" in each.words and _is_for_each(draft, telling, place):
-        total += 3
-    elif telling & before and ("per" not in each.words or "per" in literal):
-        total += 2 + 0.5 * len(telling & before) / len(
-            telling
-        )  # "step" is all of ``step_number``, half of ``next_step``
-    if "total" in each.words and _is_whole(draft, place):
-        total += 3
+    elif telling & before:
+        # "step" is all of ``step_number``, half of ``next_step``
+        total += 2 + 0.5 * len(telling & before) / len(telling)
     beside = before | after
     total += 0.8 * len((each.hints - _COMMON) & beside) if each.hints & beside else 0.0
     if each.side and (preposition := draft.preposition_before(place)) in ("from", "to"):
@@ -308,47 +297,20 @@ def _evidence(draft: Draft, each: Property, place: int) -> float:
         takes = _UNIT_STEMS.get(unit, frozenset())
         if takes & names or (takes and stem(unit) in each.hints):
             total += 2
-        elif takes and not (telling & after or (names & _COUNT_STEMS and is_limit(draft, place))):
+        elif takes and not telling & after:
             total -= 3
     if names & _COUNT_STEMS and (literal & language["counting"] or is_limit(draft, place)):
         total += 2.5
     if names & _COUNT_STEMS and after & objects(draft):
         total += 2.5
-    if ("tail" in each.words and literal & language["first"]) or ("head" in each.words and literal & language["last"]):
-        total -= 5
     total -= 0 if may_be_end(draft, each) else 5
     total += _told_by_neighbours(draft, each, place)
-    if draft.part.verb in SETTING_VERBS and draft.preposition(place - 1) == "to":
-        # "set the milestone of issue 8 to 3"
-        fields = [other for other in range(draft.part.verb_place + 1, place) if not draft.is_filler(other)][:1]
-        total += 2.5 if any(draft.stems(other) & each.labels for other in fields) else 0
     side = bound(draft, place)
     if side and stem(side) in names:
         total += 2.5
-    elif side and (sides := _LIMITS & set(each.words)):
-        # "lighter than 24 kg" for ``below``
-        total += 2.5 if sides & language[{"max": "at_most", "min": "at_least"}[side]] else -5
     elif side and names & _BOUNDS:
         total -= 5
     return total
-
-
-def _is_whole(draft: Draft, place: int) -> bool:
-    """Whether a number is the second one of "3 of 6" or "3 out of 6"."""
-    tokens = draft.tokens
-    before = place - 2 - (place > 2 and tokens[place - 2].word == "out")
-    return before >= 0 and tokens[place - 1].word == "of" and tokens[before].kind is Kind.NUMBER
-
-
-def _is_for_each(draft: Draft, stems: frozenset[str], place: int) -> bool:
-    """Whether a number is one of each such thing: "40 on a page", "page 3, 20 each", "just 5 of them"."""
-    end = place + 1
-    words = [token.word for token in draft.tokens[end : end + 2]]
-    if words[:1] == ["each"] or (words == ["of", "them"] and place and draft.tokens[place - 1].word in _ONLY):
-        return True
-    while end < len(draft.tokens) - 1 and draft.is_filler(end):
-        end += 1
-    return end > place + 1 and end < len(draft.tokens) and bool(draft.stems(end) & stems)
 
 
 def _told_by_neighbours(draft: Draft, each: Property, place: int) -> float:
@@ -394,5 +356,5 @@ def _has_foreign_unit(draft: Draft, each: Property, place: int) -> bool:
     if place + 1 in draft.used_places:
         return False
     takes = _UNIT_STEMS.get(unit, frozenset())
-    names = frozenset(stem(word) for word in each.words)
+    names = each.stems
     return bool(takes) and not takes & (names | each.hints)

@@ -67,7 +67,7 @@ def fill_rows(draft: Draft) -> None:
 
 def _rows(draft: Draft, owner: Property) -> list[list[int]]:
     """Return the places of the values of each row; a conjunction is between two rows, a comma between two values."""
-    others = frozenset[str]().union(*(each.labels for each in draft.profile.properties if each is not owner))
+    others = draft.profile.labels_besides(owner)
     if (row := _row_of_words(draft)) is not None:
         return [row] if row else []
     rows: list[list[int]] = [[]]
@@ -75,7 +75,7 @@ def _rows(draft: Draft, owner: Property) -> list[list[int]]:
         if token.kind in (Kind.BREAK, Kind.SQL) or token.value == ";" or token.word in draft.wording.language.joints:
             rows.append([])
         is_cell = token.kind in _CELLS and place not in draft.used_places
-        if is_cell and not (place and draft.stems(place - 1) & others):
+        if is_cell and not (draft.stems(place - 1) & others):
             rows[-1].append(place)
     rows = [row for row in rows if row]
     if len({len(row) for row in rows}) > 1:
@@ -126,19 +126,13 @@ def _field(draft: Draft, place: int, *, is_listed: bool) -> _Field | None:
         return None
     following, is_set = draft.tokens[start], start > first
     has_mark = draft.tokens[start - 1].value in _MARKS
-    if is_set and following.value == "+":
-        # "+47 555 01 22"
-        end = start + 1
-        while end < len(draft.tokens) and draft.tokens[end].kind is Kind.NUMBER:
-            end += 1
-        return _Field(token.value, draft.text(start, end - 1), range(place, end))
-    may_follow = is_set or is_listed or token.value[:1].isupper() or following.kind is Kind.QUOTE
+    may_follow = is_set or is_listed or token.is_capital or following.kind is Kind.QUOTE
     if may_follow and following.kind in (_SET_VALUES if is_set else _VALUES):
         value = typed_number(following.value) if following.kind is Kind.NUMBER else following.value
         return _Field(token.value, value, range(place, start + 1))
-    is_value = following.is_word and (has_mark or following.value[:1].isupper() or not draft.is_filler(start))
+    is_value = following.is_word and (has_mark or following.is_capital or not draft.is_filler(start))
     sets = draft.part.verb in REPLACING_VERBS | SETTING_VERBS
-    if (is_set and is_value and (sets or has_mark)) or (is_listed and is_value and following.value[:1].isupper()):
+    if (is_set and is_value and (sets or has_mark)) or (is_listed and is_value and following.is_capital):
         end = _phrase_end(draft, start)
         return _Field(token.value, draft.text(start, end - 1), range(place, end))
     return None
@@ -160,7 +154,7 @@ def _is_own(draft: Draft, place: int, start: int) -> bool:
     labels = frozenset[str]().union(*(each.labels for each in draft.profile.properties if not each.is_object))
     stems = draft.stems(place)
     is_labelled = place - 1 != draft.part.verb_place and bool(draft.stems(place - 1) & labels) if place else False
-    return is_labelled or bool(stems & (frozenset(draft.profile.name) | draft.profile.verbs | labels))
+    return is_labelled or bool(stems & (draft.profile.nouns | draft.profile.verbs | labels))
 
 
 def _joins(draft: Draft, place: int) -> bool:
@@ -173,7 +167,7 @@ def _phrase_end(draft: Draft, start: int) -> int:
     end = start
     while end < len(draft.tokens) and end not in draft.used_places and draft.tokens[end].is_word:
         is_small = draft.tokens[end].value.islower()
-        if draft.tokens[end].word in draft.wording.language.joints or (is_small and draft.preposition(end)):
+        if draft.is_joint(end) or (is_small and draft.preposition(end)):
             break
         end += 1
     return end

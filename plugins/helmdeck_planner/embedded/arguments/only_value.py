@@ -41,7 +41,7 @@ def _is_entered(draft: Draft, each: Property) -> bool:
     if each.role is not Role.CONTENT or not 0 < direct < len(draft.tokens) - 1:
         return False
     is_meant = draft.tokens[direct].kind in _ENTERED and draft.preposition(direct + 1) in ("in", "to")
-    return is_meant and draft.set(each, draft.tokens[direct].value, [direct])
+    return is_meant and draft.set_text(each, [direct])
 
 
 def _is_object(draft: Draft, each: Property, place: int) -> bool:
@@ -59,5 +59,5 @@ def _is_object(draft: Draft, each: Property, place: int) -> bool:
         preposition == "to" and each.role in (Role.QUERY, Role.TEXT)
     ):
         before = [other for other in before if other not in draft.used_places]
-    labels = each.labels | frozenset(draft.profile.name)
+    labels = each.labels | draft.profile.nouns
     return all(draft.stems(other) & labels for other in before)

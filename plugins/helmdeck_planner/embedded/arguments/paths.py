@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from helmdeck_language import ACTIONS, Action, Kind
-from helmdeck_planner.embedded.arguments.context import Earlier
+from helmdeck_language import Action, Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
+from helmdeck_planner.embedded.arguments.sources import Earlier
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import Role
-from helmdeck_planner.embedded.entries.property_words import FOLDER_WORDS, NAMING_VERBS
-from helmdeck_planner.embedded.request.word_lists import word_list
+from helmdeck_planner.embedded.entries.property_words import NAMING_VERBS
 
 _WRITING: Final = frozenset((Action.CREATE, Action.UPDATE))
 _MAKING: Final = frozenset((Action.CREATE, Action.PRODUCE))
 _MOVED: Final = (("source", "from"), ("target", "to"))
-_SAME: Final = word_list("same")
 _NAMES: Final = (Kind.WORD, Kind.SLUG, Kind.QUOTE, Kind.PATH)
 
 
@@ -26,7 +24,7 @@ def fill_new_paths(draft: Draft) -> None:
     paths = [each for each in inputs if each.role is Role.PATH and not each.is_list]
     if any(each.role in (Role.NAME, Role.ID) for each in inputs):
         return
-    if len(paths) != 1 or not _WRITING & ACTIONS.get(draft.profile.verb, frozenset()):
+    if len(paths) != 1 or not _WRITING & draft.profile.actions:
         return
     folders = [
         place
@@ -39,7 +37,7 @@ def fill_new_paths(draft: Draft) -> None:
     names = [
         place
         for place in range(1, len(draft.tokens))
-        if draft.tokens[place - 1].word in draft.wording.language.naming
+        if draft.is_naming(place - 1)
         and not draft.is_one_of(place - 1, "saying")
         and draft.tokens[place].kind in _NAMES
         and not draft.tokens[place].value.startswith(("/", "~"))
@@ -81,7 +79,7 @@ def fill_folders(draft: Draft) -> None:
     folders = [
         place
         for place in draft.free(Kind.PATH)
-        if not is_file(draft.tokens[place]) and place and draft.is_one_of(place - 1, "inside")
+        if not is_file(draft.tokens[place]) and draft.is_one_of(place - 1, "inside")
     ]
     values = [value for each in paths for value in _listed(draft.args[each.name])]
     if len(folders) != 1 or not values or any("/" in value or "*" in value for value in values):
@@ -98,15 +96,9 @@ def _fill_same_folder(draft: Draft) -> None:
     sides = {each.side: each for each in draft.profile.required if each.side and not each.is_list}
     old, new = (draft.args.get(sides[side].name) if side in sides else None for side in ("source", "target"))
     names = [token.value for token in draft.tokens if token.kind is Kind.PATH and is_file(token)]
-    is_renamed = draft.part.verb in NAMING_VERBS or _says_same_folder(draft)
+    is_renamed = draft.part.verb in NAMING_VERBS
     if is_renamed and isinstance(old, str) and isinstance(new, str) and "/" in old and old in names and new in names:
         draft.args[sides["target"].name] = new if "/" in new else f"{old.rpartition('/')[0]}/{new}"
-
-
-def _says_same_folder(draft: Draft) -> bool:
-    """Whether a part has "same folder", or another word for one."""
-    pairs = zip(draft.tokens, draft.tokens[1:], strict=False)
-    return any(one.word in _SAME and other.word in FOLDER_WORDS for one, other in pairs)
 
 
 def fill_made_folder(draft: Draft, earlier: Sequence[Earlier]) -> None:
@@ -136,7 +128,7 @@ def _folder_before(draft: Draft, before: Earlier) -> str:
         return ""
     inputs = [each for each in before.profile.required if each.role is Role.PATH and not each.is_list]
     paths = [value for value in before.args.values() if isinstance(value, str) and "/" in value]
-    if _MAKING & ACTIONS.get(before.profile.verb, frozenset()) and len(inputs) == len(before.args) == len(paths) == 1:
+    if _MAKING & before.profile.actions and len(inputs) == len(before.args) == len(paths) == 1:
         return paths[0]
     folders = {path.rpartition("/")[0] for path in paths}
     is_there = any(token.word == "there" for token in draft.tokens)

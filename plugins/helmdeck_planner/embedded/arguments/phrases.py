@@ -8,7 +8,7 @@ from typing import Final
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.quantities import quantity_at
-from helmdeck_planner.embedded.entries.properties import Property, Role
+from helmdeck_planner.embedded.entries.properties import TEXT_ROLES, Property, Role
 from helmdeck_planner.embedded.entries.property_words import (
     CONTENT_LABELS,
     NAMING_VERBS,
@@ -20,7 +20,6 @@ from helmdeck_planner.embedded.entries.property_words import (
 from helmdeck_planner.embedded.request.states import is_thing
 
 _NAME_OF: Final = re.compile(r"(?:the )?name of\b", re.IGNORECASE)
-_ROLES: Final = (Role.NAME, Role.TEXT, Role.CONTENT, Role.QUERY)
 _JOINING: Final = ("and", "with", "the", "a")
 # Values that are no word of a title.
 _APART: Final = (
@@ -46,7 +45,7 @@ _STARTS: Final = (Kind.WORD, Kind.DATE, Kind.NUMBER)
 def fill_phrases(draft: Draft) -> None:
     """Set texts of several words behind the label of an input, a naming word, or the "to" of a verb that renames."""
     for each in draft.open_inputs():
-        if each.role not in _ROLES or each.is_list or (each.role is Role.QUERY and not TITLES & set(each.words)):
+        if each.role not in TEXT_ROLES or each.is_list or (each.role is Role.QUERY and not TITLES & set(each.words)):
             continue
         for place in range(len(draft.tokens) - 1):
             start, is_text = _start(draft, each, place)
@@ -71,10 +70,10 @@ def _start(draft: Draft, each: Property, place: int) -> tuple[int, bool]:
         return following + 1, each.role is not Role.NAME
     if (title := _title_behind_colon(draft, each, place)) > place:
         return title, False
-    is_small = draft.is_filler(following) and not draft.tokens[following].value[:1].isupper()
+    is_small = draft.is_filler(following) and not draft.tokens[following].is_capital
     if draft.profile.writes is False or is_small or draft.is_one_of(following, "saying"):
         is_renaming = draft.preposition(place) == "to" and _is_renamed(draft, each, place)
-        return (following if is_renaming and draft.tokens[following].value[:1].isupper() else -1), False
+        return (following if is_renaming and draft.tokens[following].is_capital else -1), False
     token = draft.tokens[place]
     language = draft.wording.language
     if token.word in TEXT_LABELS and _is_named_by(draft, each, place):
@@ -88,7 +87,7 @@ def _start(draft: Draft, each: Property, place: int) -> tuple[int, bool]:
         and draft.part.verb in SETTING_VERBS | REPLACING_VERBS | NAMING_VERBS
         and TEXT_LABELS & set(each.words)
     )
-    is_start = (draft.tokens[following].value[:1].isupper() or is_set) and (is_naming or is_renaming)
+    is_start = (draft.tokens[following].is_capital or is_set) and (is_naming or is_renaming)
     return (following if is_start and (is_renaming or _is_only_name(draft, each)) else -1), False
 
 
@@ -98,9 +97,9 @@ def _title_behind_colon(draft: Draft, each: Property, place: int) -> int:
     if start >= len(draft.tokens) or not (draft.profile.writes and each.is_required and _is_only_name(draft, each)):
         return -1
     gap = draft.source[draft.tokens[place].end : draft.tokens[start].start]
-    labels = frozenset[str]().union(*(other.labels for other in draft.profile.properties))
-    is_title = draft.tokens[start].value[:1].isupper() and not draft.stems(start) & labels
-    is_object = bool(draft.stems(place) & frozenset(draft.profile.name))
+    labels = draft.profile.labels
+    is_title = draft.tokens[start].is_capital and not draft.stems(start) & labels
+    is_object = bool(draft.stems(place) & draft.profile.nouns)
     return start if gap.strip() == ":" and is_object and is_title else -1
 
 
@@ -109,7 +108,7 @@ def _is_named_by(draft: Draft, each: Property, place: int) -> bool:
     word = draft.tokens[place].word
     if word in each.words:
         return True
-    if draft.stems(place) & frozenset(draft.profile.name):
+    if draft.stems(place) & draft.profile.nouns:
         return False  # "create a note Packing list"
     contents = [other for other in draft.profile.properties if other.role is Role.CONTENT]
     is_taken = any(word in other.words for other in draft.profile.properties)
@@ -181,14 +180,12 @@ def _ends(draft: Draft, place: int, labels: frozenset[str], *, is_text: bool) ->
     if token.value in ",;" or token.word in draft.wording.language.joints:
         is_act = not is_text and not is_last and bool(draft.wording.verb(draft.tokens[following].word))
         return is_act or (not is_last and bool(draft.stems(following) & labels))
-    if not is_text and place and token.value in _RELATIVE and draft.tokens[place - 1].value[:1].isupper():
+    if not is_text and place and token.value in _RELATIVE and draft.tokens[place - 1].is_capital:
         return not is_last  # "a coupon named Early Bird that takes 12 % off"
     if not is_text and token.word in _WORTH and not is_last:
         return draft.tokens[following].is_value  # "Welcome worth $5 off"
     if not is_text and draft.preposition(place) and not is_last:
         return _starts_other(draft, place, following, labels)
-    if not is_text and token.value in ".!?" and not is_last:
-        return draft.tokens[following].value[:1].isupper()
     is_label = bool(draft.stems(place) & labels) and place + 1 < len(draft.tokens)
     return is_label and draft.tokens[place + 1].value == ":"
 
@@ -209,5 +206,5 @@ def _starts_other(draft: Draft, place: int, following: int, labels: frozenset[st
         return quantity.unit.dimension in dimensions
     is_label = bool(draft.stems(following) & labels)
     after = draft.tokens[following + 1] if following + 1 < len(draft.tokens) else None
-    has_value = after is not None and (after.is_value or after.value[:1].isupper())
+    has_value = after is not None and (after.is_value or after.is_capital)
     return is_label and (has_value or draft.preposition(place) == "with")

@@ -9,7 +9,7 @@ from typing import Final
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import is_in_topic
-from helmdeck_planner.embedded.arguments.labels import is_inside_name, word_run
+from helmdeck_planner.embedded.arguments.name_words import is_inside_name, word_run
 from helmdeck_planner.embedded.arguments.times import time_at
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import FILE_TYPES
@@ -47,7 +47,7 @@ def fill_places(draft: Draft) -> None:
             runs = _places_of_list(draft, each, places)
             draft.set(each, [draft.text(run[0], run[-1]) for run in runs], [place for run in runs for place in run])
         elif places:
-            draft.set(each, draft.text(places[0], places[-1]), places)
+            draft.set_text(each, places)
 
 
 def _after_label(draft: Draft, each: Property) -> list[int]:
@@ -55,7 +55,7 @@ def _after_label(draft: Draft, each: Property) -> list[int]:
     for place in range(len(draft.tokens) - 1) if each.role is Role.PLACE else ():
         start = place + 1 + (draft.tokens[place + 1].value == ":")
         is_label = bool(draft.stems(place) & each.labels) and place != draft.part.verb_place
-        if is_label and start < len(draft.tokens) and draft.tokens[start].value[:1].isupper():
+        if is_label and start < len(draft.tokens) and draft.tokens[start].is_capital:
             return _place_run(draft, start, each)
     return []
 
@@ -64,10 +64,10 @@ def _fill_where(draft: Draft) -> None:
     """Set the only text whose description asks where something happened from a name behind "at": "spent 8 at Bo's Grill"."""
     inputs = [each for each in draft.open_inputs() if each.role in (Role.TEXT, Role.NAME) and _WHERE.match(each.text)]
     for place in range(1, len(draft.tokens)) if len(inputs) == 1 and not inputs[0].is_list else ():
-        is_name = draft.tokens[place].is_word and draft.tokens[place].value[:1].isupper()
+        is_name = draft.tokens[place].is_word and draft.tokens[place].is_capital
         if is_name and draft.tokens[place - 1].word == "at" and not draft.is_filler(place):
             run = word_run(draft, place)
-            draft.set(inputs[0], draft.text(run[0], run[-1]), run)
+            draft.set_text(inputs[0], run)
             return
 
 
@@ -79,7 +79,7 @@ def _after_preposition(draft: Draft, each: Property, prepositions: Sequence[str]
             if draft.preposition(place) != preposition or place == draft.part.verb_place:
                 continue
             start = place + 1
-            while start < len(draft.tokens) and draft.tokens[start].word in draft.wording.language.determiners:
+            while draft.is_determiner(start):
                 start += 1
             run = _place_run(draft, start, each)
             if run and not may_be_place(draft, each, run[0]):
@@ -96,10 +96,10 @@ def _before_to(draft: Draft) -> list[int]:
     """Return the name in capitals right before "to" and another one: "Porto to Lyon"."""
     for place in range(1, len(draft.tokens) - 1):
         end = draft.tokens[place + 1]
-        if draft.tokens[place].word != "to" or not (end.is_word and end.value[:1].isupper()):
+        if draft.tokens[place].word != "to" or not (end.is_word and end.is_capital):
             continue
         start = place
-        while start > 0 and draft.tokens[start - 1].is_word and draft.tokens[start - 1].value[:1].isupper():
+        while start > 0 and draft.tokens[start - 1].is_word and draft.tokens[start - 1].is_capital:
             start -= (
                 1 if start - 1 not in draft.used_places and start - 1 != draft.part.verb_place else len(draft.tokens)
             )
@@ -126,7 +126,7 @@ def may_be_place(draft: Draft, each: Property, place: int) -> bool:
     if time_at(draft, place) is not None:
         return False
     # What is near, or at an end of a way, may be any place: "from the station". Names in lower case are in no word list.
-    has_article = place > 0 and draft.tokens[place - 1].word in draft.wording.language.determiners
+    has_article = draft.is_determiner(place - 1)
     is_name = not has_article and not draft.wording.is_known(token.word)
     is_near = draft.preposition_before(place) == "near"
     return is_near or bool(each.side) or is_name or bool(draft.stems(place) & each.hints)
@@ -158,12 +158,12 @@ def _place_run(draft: Draft, start: int, each: Property) -> list[int]:
             continue
         if token.word in draft.wording.language.joints or (run and draft.is_filler(place)):
             break
-        if not run and draft.stems(place) & (frozenset(draft.profile.name) | draft.profile.verbs):
+        if not run and draft.stems(place) & (draft.profile.nouns | draft.profile.verbs):
             return []
         run.append(place)
         if token.kind is Kind.QUOTE or is_language:
             break
-        if token.value[:1].isupper() and not each.is_list and (region := _after_comma(draft, place + 1)):
+        if token.is_capital and not each.is_list and (region := _after_comma(draft, place + 1)):
             run += region
             break
     if run and all(draft.is_filler(place) for place in run):
@@ -176,19 +176,19 @@ def _starts_address(draft: Draft, place: int) -> bool:
     tokens = draft.tokens
     if place + 2 >= len(tokens) or not _HOUSE_NUMBER.fullmatch(tokens[place].value):
         return False
-    return all(token.is_word and token.value[:1].isupper() for token in tokens[place + 1 : place + 3])
+    return all(token.is_word and token.is_capital for token in tokens[place + 1 : place + 3])
 
 
 def _is_number_of_place(draft: Draft, place: int) -> bool:
     """Whether a number ends a name: "Room 4"; "Oslo 3 days" has none."""
     before, token = draft.tokens[place - 1], draft.tokens[place]
     is_house = bool(_HOUSE_NUMBER.fullmatch(token.value)) and token.kind in (Kind.NUMBER, Kind.WORD)
-    if is_house and before.value[:1].isupper() and _after_comma(draft, place + 1):
+    if is_house and before.is_capital and _after_comma(draft, place + 1):
         return place not in draft.used_places
     is_last = place + 1 >= len(draft.tokens) or not (
         draft.tokens[place + 1].is_word or draft.tokens[place + 1].is_value
     )
-    return token.kind is Kind.NUMBER and place not in draft.used_places and is_last and before.value[:1].isupper()
+    return token.kind is Kind.NUMBER and place not in draft.used_places and is_last and before.is_capital
 
 
 def _after_comma(draft: Draft, comma: int) -> list[int]:
@@ -197,7 +197,7 @@ def _after_comma(draft: Draft, comma: int) -> list[int]:
     if comma >= len(tokens) or tokens[comma].value != ",":
         return []
     end = comma + 1
-    while end < len(tokens) and tokens[end].is_word and tokens[end].value[:1].isupper() and not draft.is_filler(end):
+    while end < len(tokens) and tokens[end].is_word and tokens[end].is_capital and not draft.is_filler(end):
         end += 1
     is_free = draft.used_places.isdisjoint(range(comma, end))
     ends = end == len(tokens) or (tokens[end].kind is Kind.MARK and tokens[end].value not in ",:")
@@ -215,7 +215,7 @@ def continues_address(draft: Draft, place: int, run: Sequence[int]) -> bool:
     """Whether a token is a house number, or a comma, of a street name."""
     token = draft.tokens[place]
     following = draft.tokens[place + 1] if place + 1 < len(draft.tokens) else None
-    names_next = following is not None and (following.value[:1].isupper() or bool(_ORDINAL.fullmatch(following.value)))
+    names_next = following is not None and (following.is_capital or bool(_ORDINAL.fullmatch(following.value)))
     if _HOUSE_NUMBER.fullmatch(token.value):
         return bool(run) or names_next
     return (
@@ -229,10 +229,7 @@ def continues_address(draft: Draft, place: int, run: Sequence[int]) -> bool:
 def _places_of_list(draft: Draft, each: Property, run: list[int]) -> list[list[int]]:
     """Return a place and those that are joined to it: "to Bremen and Kiel"."""
     runs = [run]
-    while runs[-1][-1] + 2 < len(draft.tokens) and (
-        draft.tokens[runs[-1][-1] + 1].word in draft.wording.language.joints
-        or draft.tokens[runs[-1][-1] + 1].value == ","
-    ):
+    while runs[-1][-1] + 2 < len(draft.tokens) and draft.joins_list(runs[-1][-1] + 1):
         if draft.preposition(runs[-1][-1] + 1):
             break
         following = _place_run(draft, runs[-1][-1] + 2, each)
@@ -259,7 +256,7 @@ def _capitalised(draft: Draft, each: Property) -> list[int]:
             continue
         if draft.tokens[place].kind is not Kind.WORD or place in draft.used_places:
             continue
-        if place == draft.part.verb_place or draft.is_filler(place) or not draft.tokens[place].value[:1].isupper():
+        if place == draft.part.verb_place or draft.is_filler(place) or not draft.tokens[place].is_capital:
             continue
         if runs and runs[-1][-1] == place - 1:
             runs[-1].append(place)

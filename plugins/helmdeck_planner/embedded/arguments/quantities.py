@@ -110,7 +110,7 @@ def _number(draft: Draft, place: int) -> tuple[int | float | Fraction, int] | No
     if place > 1 and tokens[place - 1].word == "of" and tokens[place - 2].word in PARTS_OF_UNITS:
         return None  # "an" in "a quarter of an hour"
     if token.word == "half":
-        return _HALF, place + (2 if place + 1 < len(tokens) and draft.is_one_of(place + 1, "articles") else 1)
+        return _HALF, place + (2 if draft.is_one_of(place + 1, "articles") else 1)
     found = counted(tokens, place)
     if found is None and draft.is_one_of(place, "articles") and token.word in NUMBER_WORDS:
         # "200 a night", "a second tab"
@@ -121,7 +121,7 @@ def _number(draft: Draft, place: int) -> tuple[int | float | Fraction, int] | No
             or draft.is_filler(place + 2)
             or tokens[place + 2].word in ATTRIBUTES
             or tokens[place + 2].word in _LONGER
-            or tokens[place + 2].word in draft.wording.language.joints
+            or draft.is_joint(place + 2)
         )
         return None if is_rate or not is_whole else (1, place + 1)
     return found

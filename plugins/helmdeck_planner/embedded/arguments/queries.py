@@ -28,7 +28,7 @@ def fill_query(draft: Draft, each: Property, background: Sequence[Part]) -> bool
     is_named = draft.part.verb in SEARCHING_VERBS or draft.profile.writes or not each.is_required
     quotes = draft.free(Kind.QUOTE) if draft.profile.writes else []
     if len(quotes) == 1:
-        return draft.set(each, draft.tokens[quotes[0]].value, quotes)
+        return draft.set_text(each, quotes)
     places = named(draft, each) if is_named else []
     places = places or topic(draft)
     is_vague = draft.part.is_question or (bool(places) and describes_entry(draft, places[0]))
@@ -62,7 +62,7 @@ def fill_pattern(draft: Draft) -> None:
 def _sender(draft: Draft, each: Property) -> tuple[str, list[int]] | None:
     """Return "from:ada@example.org" for a query whose description shows this form."""
     for place in draft.free(Kind.EMAIL):
-        before = draft.tokens[place - 1].word if place else ""
+        before = draft.word(place - 1)
         if before and f"{before}:" in each.text.lower():
             return f"{before}:{draft.tokens[place].value}", [place - 1, place]
     return None
@@ -77,7 +77,7 @@ def _fill_from_name(draft: Draft, each: Property, background: Sequence[Part]) ->
     """Set a query from the only name that a sentence gives to "it": "there is a film called Low Tide. Can you find it"."""
     found = []
     for part in background:
-        stating = Draft(draft.source, part, draft.profile, draft.wording)
+        stating = draft.beside(part)
         if part.tokens and not part.is_excluded and (places := named(stating, each)):
             found.append((part, stating.text(places[0], places[-1])))
     if len(found) == 1 and draft.set(each, found[0][1], []):

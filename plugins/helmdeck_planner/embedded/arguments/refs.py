@@ -7,7 +7,7 @@ from typing import Final
 
 from helmdeck_language import Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.labels import is_plain_word
+from helmdeck_planner.embedded.arguments.name_words import is_plain_word
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -49,7 +49,7 @@ def takes_ref(profile: Profile, each: Property) -> bool:
 
 def takes_repository(each: Property) -> bool:
     """Whether an input takes the folder of a repository or the like."""
-    return each.role is Role.PATH and not each.is_list and bool(REPOSITORIES & set(map(stem, each.words)))
+    return each.role is Role.PATH and not each.is_list and bool(REPOSITORIES & each.stems)
 
 
 def fill_refs(draft: Draft) -> None:
@@ -63,7 +63,7 @@ def fill_refs(draft: Draft) -> None:
             # "compare HEAD with fix/a"
             own = [place for place in own if draft.tokens[place].word != "head"]
         if len(own) == 1:
-            draft.set(each, draft.tokens[own[0]].value, own)
+            draft.set_text(each, own)
 
 
 def fill_commits(draft: Draft) -> None:
@@ -75,8 +75,7 @@ def fill_commits(draft: Draft) -> None:
         for place, token in enumerate(draft.tokens)
     )
     fitting = [each for each in inputs if bool({"not", "no", "without"} & set(each.words)) == excludes]
-    if len(fitting) == len(places) == 1:
-        draft.set(fitting[0], draft.tokens[places[0]].value, places)
+    draft.set_only(fitting, places)
 
 
 def fill_revision_paths(draft: Draft) -> None:
@@ -112,10 +111,10 @@ def is_ref(draft: Draft, place: int) -> bool:
         following >= len(draft.tokens)
         or not draft.tokens[following].is_word
         or draft.is_filler(following)
-        or draft.tokens[following].word in draft.wording.language.naming
+        or draft.is_naming(following)
     )
     has_repository = following + 1 < len(draft.tokens) and draft.tokens[following + 1].kind is Kind.SLUG
-    is_object = place - 1 == draft.part.verb_place or (place > 0 and draft.is_one_of(place - 1, "particles"))
+    is_object = place - 1 == draft.part.verb_place or (draft.is_one_of(place - 1, "particles"))
     return token.word in BRANCHES and ends and (bool(draft.preposition(place - 1)) or has_repository or is_object)
 
 
@@ -128,18 +127,13 @@ def _is_meant(draft: Draft, each: Property, place: int) -> bool:
         return preposition in ("from", "against") or (
             preposition in ("on", "at") and bool(draft.stems(before - 1) & _BASING)
         )
-    if each.side and "base" in draft.profile.text:
-        # "get fix/a into main"
-        return each.is_required and preposition not in ("to", "against")
     return bool(each.is_required or preposition or _is_labelled(draft, place, _REFS))
 
 
 def _before(draft: Draft, place: int) -> int:
     """Return the place before a value, and before its article and its label."""
     before = place - 1
-    while before > 0 and (
-        draft.tokens[before].word in draft.wording.language.determiners or draft.stems(before) & _REFS - _TARGETING
-    ):
+    while before > 0 and (draft.is_determiner(before) or draft.stems(before) & _REFS - _TARGETING):
         before -= 1
     return before
 
@@ -173,7 +167,7 @@ def _fill_repository(draft: Draft, *, has_ref: bool) -> None:
         and all(is_file(draft.tokens[place]) for place in draft.free(Kind.PATH))
         and fits[best] >= 0
     ):
-        draft.set(folders[0], draft.tokens[best].value, [best])
+        draft.set_text(folders[0], [best])
 
 
 def _fit(draft: Draft, place: int) -> int:
@@ -207,10 +201,10 @@ def _is_labelled(draft: Draft, place: int, labels: frozenset[str]) -> bool:
         before -= 1
     if before >= 0 and before != draft.part.verb_place and draft.stems(before) & labels:
         return True
-    following, has_article = place + 1, place > 0 and draft.tokens[place - 1].word in draft.wording.language.determiners
+    following, has_article = place + 1, draft.is_determiner(place - 1)
     is_name = has_article or draft.tokens[place].is_word
-    return is_name and following < len(draft.tokens) and bool(draft.stems(following) & labels)
+    return is_name and bool(draft.stems(following) & labels)
 
 
 def _joins(draft: Draft, place: int) -> bool:
-    return draft.tokens[place].value in ":=" or draft.tokens[place].word in draft.wording.language.naming
+    return draft.tokens[place].value in ":=" or draft.is_naming(place)

@@ -96,7 +96,7 @@ def _is_negated(tokens: Sequence[Token], each: Property, place: int) -> bool:
     """Whether "not" is before the label of a value: "not containing abc1234"."""
     if not NEGATED_NAMES.isdisjoint(each.words) or (tokens[place].kind is Kind.QUOTE and each.role is Role.CONTENT):
         return False
-    labels = each.labels | frozenset(map(stem, each.words))
+    labels = each.stems
     before = tokens[max(place - _NEAR, 0) : place]
     negated = [number for number, token in enumerate(before) if is_negation(token)]
     return bool(negated) and any(stem(token.word) in labels for token in before[negated[-1] + 1 :])
@@ -155,8 +155,8 @@ def _is_one_of_many(tokens: Sequence[Token], profile: Profile, each: Property) -
     equal = [other for other in profile.properties if other.role is Role.CHOICE and other.choices == each.choices]
     if len(equal) < _MANY:
         return False
-    own = each.labels | each.hints | frozenset(map(stem, each.words))
-    others = [other.labels | other.hints | frozenset(map(stem, other.words)) for other in equal if other is not each]
+    own = each.labels | each.hints | each.stems
+    others = [other.labels | other.hints | other.stems for other in equal if other is not each]
     telling = own - frozenset[str]().union(*others)
     return all(stem(token.word) not in telling and token.value != each.name for token in tokens)
 

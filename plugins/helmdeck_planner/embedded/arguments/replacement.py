@@ -9,7 +9,7 @@ from typing import Final
 from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.entries.profiles import Profile
-from helmdeck_planner.embedded.entries.properties import Property
+from helmdeck_planner.embedded.entries.properties import TEXT_ROLES, Property
 from helmdeck_planner.embedded.entries.property_words import REPLACING_VERBS, SWAPPING_VERBS
 from helmdeck_planner.embedded.request.clauses import base_form
 from helmdeck_planner.embedded.request.states import is_thing
@@ -66,11 +66,11 @@ def replaced(draft: Draft) -> tuple[list[int], list[int]] | None:
 def _names_place(draft: Draft, place: int) -> bool:
     """Whether "in" is before what the text is in: "in the note Team plan", "in Sheet1"."""
     tokens = draft.tokens
-    while place < len(tokens) and tokens[place].word in draft.wording.language.determiners:
+    while draft.is_determiner(place):
         place += 1
     if place < len(tokens) and is_thing(tokens[place]):
         return True
-    return place + 1 < len(tokens) and bool(draft.stems(place) & frozenset(draft.profile.name))
+    return place + 1 < len(tokens) and bool(draft.stems(place) & draft.profile.nouns)
 
 
 def _ends_text(draft: Draft, place: int) -> bool:
@@ -87,14 +87,14 @@ def _pairs(draft: Draft) -> list[tuple[list[int], list[int]]]:
     """Return the places of several old and new strings: "change 'a' to 'b' and 'c' to 'd'"."""
     quotes = draft.free(Kind.QUOTE, Kind.CODE)
     pairs = list(zip(quotes[::2], quotes[1::2], strict=False))
-    if len(pairs) < 2 or len(quotes) % 2 or not all(_is_pair(draft, *pair) for pair in pairs):
+    if len(pairs) < 2 or len(quotes) % 2 or not all(_follows_with(draft, new) for _, new in pairs):
         return []
     return [([old], [new]) for old, new in pairs]
 
 
-def _is_pair(draft: Draft, old: int, new: int) -> bool:
-    is_replaced = _replacing(draft)[0] in REPLACING_VERBS and draft.preposition_before(new) in _WITH
-    return is_replaced or any(draft.is_one_of(place, "becoming") for place in range(old + 1, new))
+def _follows_with(draft: Draft, new: int) -> bool:
+    """Whether a string is the new one of a verb such as "replace"."""
+    return _replacing(draft)[0] in REPLACING_VERBS and draft.preposition_before(new) in _WITH
 
 
 def _replacing(draft: Draft) -> tuple[str, int]:
@@ -111,19 +111,15 @@ def _becoming(draft: Draft) -> tuple[list[int], list[int]] | None:
         return None
     between = range(quotes[0] + 1, quotes[1])
     becomes = any(draft.is_one_of(place, "becoming") for place in between)
-    is_arrow = any(draft.preposition(place) == "to" and not draft.tokens[place].is_word for place in between)
-    return (quotes[:1], quotes[1:]) if becomes or is_arrow else None
+    return (quotes[:1], quotes[1:]) if becomes else None
 
 
 def _text(draft: Draft, start: int, end: int) -> list[int]:
     quotes = [place for place in range(start, end) if draft.tokens[place].kind in (Kind.QUOTE, Kind.CODE)]
     if quotes:
         return quotes if len(quotes) == 1 else []
-    language = draft.wording.language
-    while start < end and (draft.tokens[start].word in language.determiners or draft.is_one_of(start, "kinds_of_text")):
-        start += 1
     places = list(range(start, end))
-    is_reference = all(draft.tokens[place].word in language.references for place in places)
+    is_reference = all(map(draft.is_reference, places))
     return [] if is_reference or draft.used_places & set(places) else places
 
 
@@ -154,7 +150,7 @@ def fill_replacement(draft: Draft) -> None:
     for each in draft.open_inputs():
         if each.replacement and each.is_list:
             _set_pairs(draft, each, each.replacement, [found])
-        elif each.is_required and each.role.value in _TEXT_ROLES and (each.is_old_text or each.is_new_text):
+        elif each.is_required and each.role in TEXT_ROLES and (each.is_old_text or each.is_new_text):
             draft.set(each, old if each.is_old_text else new, found[0] if each.is_old_text else found[1])
 
 
@@ -163,6 +159,3 @@ def _set_pairs(
 ) -> None:
     texts = [[draft.text(places[0], places[-1]) for places in pair] for pair in pairs]
     draft.set(each, [dict(zip(names, pair, strict=True)) for pair in texts], list(chain.from_iterable(chain(*pairs))))
-
-
-_TEXT_ROLES: Final = frozenset(("text", "content", "name", "query"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from helmdeck_language import ACTIONS, Action, Kind, stem
+from helmdeck_language import Action, Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import describes_entry
 from helmdeck_planner.embedded.choice.weighing import is_file
@@ -26,8 +26,7 @@ def fill_result(draft: Draft) -> None:
         for place in draft.free(Kind.PATH)
         if is_file(draft.tokens[place]) and draft.preposition_before(place) == "to"
     ]
-    if len(inputs) == len(places) == 1:
-        draft.set(inputs[0], draft.tokens[places[0]].value, places)
+    draft.set_only(inputs, places)
 
 
 def takes_command(each: Property) -> bool:
@@ -39,7 +38,7 @@ def fill_command(draft: Draft) -> None:
     """Set a command of a shell from the words behind "run": "run npm test"; "run the tests" states none."""
     inputs = [each for each in draft.open_inputs() if takes_command(each)]
     start = draft.part.verb_place + 1
-    is_run = start > 0 and ACTIONS.get(draft.part.verb, frozenset()) & {Action.RUN}
+    is_run = start > 0 and draft.part.actions & {Action.RUN}
     labels = [
         place for place in range(start, min(start + _MAX_LEAD, len(draft.tokens) - 1)) if _labels_command(draft, place)
     ]
@@ -55,9 +54,8 @@ def fill_command(draft: Draft) -> None:
 
 
 def _labels_command(draft: Draft, place: int) -> bool:
-    """Whether a word, or a colon behind it, only says that a command follows: "run the command"."""
-    is_colon = draft.tokens[place].value == ":" and _labels_command(draft, place - 1)
-    return draft.tokens[place].word in _COMMANDS or is_colon
+    """Whether a word only says that a command follows: "run the command"."""
+    return draft.tokens[place].word in _COMMANDS
 
 
 def _ends_command(draft: Draft, place: int) -> bool:
@@ -74,7 +72,7 @@ def _takes_result(each: Property) -> bool:
 
 
 def fill_content(draft: Draft) -> None:
-    """Set what a file contains from a value or words after "with the text" or "with nothing but"; "with a list of names" states no text."""
+    """Set what a file contains from a value after "with the text" or "with nothing but"."""
     needed = [each for each in draft.open_inputs() if each.is_required]
     if [each.role for each in needed] != [Role.CONTENT] or needed[0].is_list or not draft.profile.takes(Role.PATH):
         return
@@ -89,10 +87,8 @@ def fill_content(draft: Draft) -> None:
     while end > start and draft.is_filler(end - 1):
         end -= 1  # "in it"
     places = list(range(start, end))
-    is_value = len(places) == 1 and draft.tokens[start].kind in _VALUES
-    is_text = bool(places) and start > cues[0] + 1 and not draft.is_filler(start)
-    if is_value or is_text:
-        draft.set(needed[0], draft.text(start, end - 1), places)
+    if len(places) == 1 and draft.tokens[start].kind in _VALUES:
+        draft.set_text(needed[0], places)
 
 
 def _fill_object(draft: Draft, each: Property) -> bool:
@@ -104,18 +100,20 @@ def _fill_object(draft: Draft, each: Property) -> bool:
     if not is_object or draft.free(Kind.QUOTE, Kind.CODE) or draft.is_filler(start) or describes_entry(draft, start):
         return False
     is_text = all(token.is_word or token.kind in _VALUES for token in draft.tokens[start:to])
-    is_reference = any(draft.tokens[place].word in draft.wording.language.references for place in words)
+    is_reference = any(draft.is_reference(place) for place in words)
     return is_text and not is_reference and draft.set(each, draft.text(start, to - 1), list(words))
 
 
 def _is_cue(draft: Draft, place: int) -> bool:
-    return draft.preposition(place) in ("with", "matching") or draft.tokens[place].word == "contains"
+    return draft.preposition(place) in ("with", "matching")
 
 
 def _leads_text(draft: Draft, place: int) -> bool:
-    """Whether a word says that a text follows: "nothing but", "only", "the text", "the content"."""
-    if draft.is_one_of(place, "nothing_but") or draft.tokens[place].value == ":":
+    """Whether a word says that a value follows: "nothing but", "only", "the text"."""
+    if (
+        draft.is_one_of(place, "nothing_but")
+        or draft.is_one_of(place, "kinds_of_text")
+        or draft.is_one_of(place, "saying")
+    ):
         return True
-    is_kind = draft.is_one_of(place, "kinds_of_text") or draft.is_one_of(place, "saying")
-    following = place + 1 < len(draft.tokens) and draft.tokens[place].word in draft.wording.language.determiners
-    return is_kind or (following and _leads_text(draft, place + 1))
+    return draft.is_determiner(place) and place + 1 < len(draft.tokens) and _leads_text(draft, place + 1)

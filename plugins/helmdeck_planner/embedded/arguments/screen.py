@@ -34,7 +34,7 @@ def fill_screen(draft: Draft) -> None:
         _fill_sides(draft, targets, found)
     for each in [each for each in draft.open_inputs() if each.role is Role.KEY and each.is_required]:
         if places := _key(draft):
-            draft.set(each, draft.text(places[0], places[-1]), places)
+            draft.set_text(each, places)
 
 
 def fill_entered(draft: Draft) -> None:
@@ -48,7 +48,7 @@ def fill_entered(draft: Draft) -> None:
     for start in (first, *behind) if first > 0 else ():
         places = _entered(draft, start)
         if places and (start == first or places[-1] == len(draft.tokens) - 1):
-            is_list = needed[0].is_list and any(_joins(draft, place) for place in places)
+            is_list = needed[0].is_list and any(map(draft.joins_list, places))
             set_names(draft, needed[0], places[:1] if is_list else places)
             return
 
@@ -68,10 +68,6 @@ def _entered(draft: Draft, start: int) -> list[int]:
 
 def _follows_target(draft: Draft, place: int) -> bool:
     return place - 1 in draft.used_places and draft.preposition(place) in ("to", "with")
-
-
-def _joins(draft: Draft, place: int) -> bool:
-    return draft.tokens[place].value == "," or draft.tokens[place].word in draft.wording.language.joints
 
 
 def elements(draft: Draft) -> list[list[int]]:
@@ -106,7 +102,7 @@ def _fill_sides(draft: Draft, targets: Sequence[Property], found: Sequence[list[
 
 
 def _set(draft: Draft, each: Property, places: list[int]) -> None:
-    draft.set(each, draft.text(places[0], places[-1]), places)
+    draft.set_text(each, places)
 
 
 def _key(draft: Draft) -> list[int]:

@@ -28,12 +28,12 @@ def fill_sides(draft: Draft) -> None:
     kinds = (Kind.PATH, Kind.SLUG, Kind.ID, Kind.QUOTE, Kind.URL)
     for each in sorted(inputs, key=lambda other: other.side == "source"):
         for place in draft.free(*kinds):
-            is_named = place > 0 and draft.tokens[place - 1].word in draft.wording.language.naming
+            is_named = draft.is_naming(place - 1)
             # "rename a.md, it should be b.md"
-            is_named = is_named or (place > 0 and draft.is_one_of(place - 1, "becoming"))
+            is_named = is_named or (draft.is_one_of(place - 1, "becoming"))
             is_target = is_named or draft.preposition_before(place) in ("to", "against")
             if is_target == (each.side == "target"):
-                draft.set(each, draft.tokens[place].value, [place])
+                draft.set_text(each, [place])
                 break
 
 
@@ -56,7 +56,7 @@ def _fill_words_of_sides(draft: Draft) -> None:
     is_whole = needed <= set(found) <= set(sides) and len(set(sides)) == len(sides)
     if is_whole and all(len(places) == 1 for places in found.values()):
         for each in [each for each in inputs if each.side in found]:
-            draft.set(each, draft.tokens[found[each.side][0]].value, found[each.side])
+            draft.set_text(each, found[each.side])
 
 
 def _is_free_word(draft: Draft, place: int) -> bool:
@@ -65,11 +65,7 @@ def _is_free_word(draft: Draft, place: int) -> bool:
     is_name = (token.is_word and not draft.is_filler(place)) or token.kind in (Kind.ID, Kind.SLUG)
     following = place + 1
     ends = following >= len(draft.tokens) or not draft.tokens[following].is_word or bool(draft.preposition(following))
-    return (
-        is_name
-        and place not in draft.used_places
-        and (ends or draft.tokens[following].word in draft.wording.language.naming)
-    )
+    return is_name and place not in draft.used_places and (ends or draft.is_naming(following))
 
 
 def fill_words_beside_to(draft: Draft) -> None:
@@ -103,16 +99,16 @@ def fill_words_beside_to(draft: Draft) -> None:
         if is_new and draft.tokens[min(to + 1, len(draft.tokens) - 1)].kind in _TIMES and _TIMED.isdisjoint(each.hints):
             continue  # "postpone 'File taxes' to Friday"
         if places := (_after_to(draft, to) if is_new else _before_to(draft, to) if is_old else []):
-            draft.set(each, draft.text(places[0], places[-1]), places)
+            draft.set_text(each, places)
 
 
 def _fill_state(draft: Draft, each: Property, to: int) -> bool:
     """Set a state from the words after a "to", and return whether it was."""
     # "to state On Hold"
-    start = to + 1 < len(draft.tokens) and bool(draft.stems(to + 1) & each.labels)
+    start = bool(draft.stems(to + 1) & each.labels)
     places = _state_after(draft, to + start) or _after_to(draft, to + start)
     is_state = bool(places) and (draft.tokens[places[0]].is_word or draft.tokens[places[0]].kind is Kind.QUOTE)
-    return is_state and draft.set(each, draft.text(places[0], places[-1]), places)
+    return is_state and draft.set_text(each, places)
 
 
 def fill_field(draft: Draft) -> None:
@@ -131,7 +127,7 @@ def fill_field(draft: Draft) -> None:
         return
     places, text_input = list(field.places), field.text_input
     if text_input is not None and text_input.name not in draft.args:
-        draft.set(text_input, draft.text(places[0], places[-1]), places)
+        draft.set_text(text_input, places)
     token = draft.tokens[places[0]]
     if len(field.inputs) != 1 or field.inputs[0].name in draft.args:
         return
@@ -145,7 +141,7 @@ def fill_field(draft: Draft) -> None:
 def _state_after(draft: Draft, to: int) -> list[int]:
     """Return the words in capitals after "to": "In Review"."""
     end = to + 1
-    while end < len(draft.tokens) and draft.tokens[end].is_word and draft.tokens[end].value[:1].isupper():
+    while end < len(draft.tokens) and draft.tokens[end].is_word and draft.tokens[end].is_capital:
         end += 1
     return list(range(to + 1, end))
 
@@ -160,7 +156,7 @@ def _after_to(draft: Draft, to: int) -> list[int]:
     while end < len(tokens) and tokens[end].is_word and not draft.is_filler(end) and end not in draft.used_places:
         end += 1
     has_object = start + 1 < len(tokens) and tokens[start + 1].is_word and not draft.preposition(start + 1)
-    is_verb = has_object and not tokens[start].value[:1].isupper() and draft.wording.verb(tokens[start].word)
+    is_verb = has_object and not tokens[start].is_capital and draft.wording.verb(tokens[start].word)
     is_whole = end == len(tokens) or tokens[end].kind is Kind.MARK or bool(draft.preposition(end)) or end - start == 1
     return list(range(start, end)) if is_whole and not is_verb else []
 
@@ -168,15 +164,9 @@ def _after_to(draft: Draft, to: int) -> list[int]:
 def _before_to(draft: Draft, to: int) -> list[int]:
     """Return the place of a value or a word before "to", or all words of a name in capitals."""
     tokens = draft.tokens
-    if tokens[to - 1].is_value:
-        return [to - 1]
     start = to - 1
     if draft.is_filler(start) or not tokens[start].is_word:
         return []
-    while (
-        start - 1 > draft.part.verb_place
-        and tokens[start].value[:1].isupper()
-        and tokens[start - 1].value[:1].isupper()
-    ):
+    while start - 1 > draft.part.verb_place and tokens[start].is_capital and tokens[start - 1].is_capital:
         start -= 1
     return list(range(start, to))

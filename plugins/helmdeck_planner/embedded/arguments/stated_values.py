@@ -77,7 +77,7 @@ class StatedValues:
     def _own_words(self) -> frozenset[str]:
         """The stems of the name of the entry and of the labels of its inputs."""
         profile = self.draft.profile
-        return frozenset(profile.name).union(*(each.labels for each in profile.properties))
+        return profile.nouns.union(*(each.labels for each in profile.properties))
 
     @cached_property
     def _described(self) -> frozenset[str]:
@@ -127,7 +127,7 @@ class StatedValues:
         """Return the place of the last word of a run; "Dr. Berger", "Room 2" and "Tarn & Reed" are one."""
         tokens = self.tokens
         while place + 1 < len(tokens):
-            is_name = tokens[place].value[:1].isupper()
+            is_name = tokens[place].is_capital
             is_honorific = tokens[place].word in HONORIFICS and tokens[place + 1].value == "."
             numbered = is_name and tokens[place + 1].kind in (Kind.NUMBER, Kind.ID)
             is_joined = is_name and tokens[place + 1].value == "&" and self._is_capital(place + 2)
@@ -137,7 +137,7 @@ class StatedValues:
         return place
 
     def _is_capital(self, place: int) -> bool:
-        return place < len(self.tokens) and self.tokens[place].is_word and self.tokens[place].value[:1].isupper()
+        return place < len(self.tokens) and self.tokens[place].is_word and self.tokens[place].is_capital
 
     def _is_name(self, place: int) -> bool:
         """Whether a word is in capitals, and not only since it starts a sentence."""
@@ -169,7 +169,7 @@ class StatedValues:
             if names != capitals:
                 found.append((names[0], names[-1]))
             name = capitals[0]
-            while name > 1 and self.draft.is_filler(name - 1) and self.tokens[name - 1].value[:1].isupper():
+            while name > 1 and self.draft.is_filler(name - 1) and self.tokens[name - 1].is_capital:
                 name -= 1  # "The Cherry Orchard"
             stop = capitals[-1]
             stop += stop < end and self.tokens[stop + 1].kind in (Kind.NUMBER, Kind.ID)
@@ -198,7 +198,7 @@ class StatedValues:
 
     def _form(self, first: int, last: int) -> str:
         token = self.tokens[first]
-        is_capital = token.value[:1].isupper()
+        is_capital = token.is_capital
         if first < last:
             is_name = not self.tokens[last].value.islower()
             return ("capitals" if is_name else "mixed") if is_capital else "words"
@@ -242,10 +242,10 @@ class StatedValues:
 
     def _start_of_list(self, place: int) -> int:
         """Return the place of the first value of a list: "bug" of "bug, ios and web"."""
-        tokens, joints = self.tokens, self.draft.wording.language.joints
+        tokens = self.tokens
         for _ in range(_MAX_LISTED):
             before = place - 1
-            is_joined = before > 0 and (tokens[before].word in joints or tokens[before].value == ",")
+            is_joined = before > 0 and self.draft.joins_list(before)
             if not is_joined or not (tokens[before - 1].is_value or self._is_content(before - 1)):
                 break
             place = before - 1

@@ -70,9 +70,9 @@ def time_at(draft: Draft, place: int) -> Time | None:
     following = end + 1
     if following + 1 < len(tokens) and draft.preposition(following) == "in":
         # "in the afternoon"
-        following += 1 + (tokens[following + 1].word in draft.wording.language.determiners)
-    is_before_noon = following < len(tokens) and draft.is_one_of(following, "before_noon")
-    is_after_noon = following < len(tokens) and draft.is_one_of(following, "after_noon")
+        following += 1 + (draft.is_determiner(following + 1))
+    is_before_noon = draft.is_one_of(following, "before_noon")
+    is_after_noon = draft.is_one_of(following, "after_noon")
     if is_before_noon or is_after_noon:
         end = following
         if 0 < minutes // _MINUTES <= _NOON:
@@ -120,7 +120,7 @@ def _hour(draft: Draft, place: int) -> tuple[int, int, bool] | None:
         minutes = _minutes(found) if found else None
         return None if minutes is None else (minutes, place, True)
     following = place + 1
-    if following < len(draft.tokens) and draft.is_one_of(following, "whole_hour"):
+    if draft.is_one_of(following, "whole_hour"):
         hour = _count(draft, place)
         return None if hour is None else (hour * _MINUTES, following, token.kind is Kind.NUMBER)
     return None
@@ -129,7 +129,7 @@ def _hour(draft: Draft, place: int) -> tuple[int, int, bool] | None:
 def _beside_hour(draft: Draft, place: int) -> tuple[int, int, bool] | None:
     """Return the same of "half past two", "quarter to 3 pm", "ten past nine"."""
     tokens = draft.tokens
-    start = place + 1 if tokens[place].word in draft.wording.language.determiners else place
+    start = place + 1 if draft.is_determiner(place) else place
     if start + 2 >= len(tokens):
         return None
     is_half, is_quarter = draft.is_one_of(start, "half"), draft.is_one_of(start, "quarter")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from helmdeck_language import Kind, scan, stem
-from helmdeck_planner.embedded.arguments.dates import in_iso
+from helmdeck_language import Kind
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import told_text
 from helmdeck_planner.embedded.entries.properties import Property, Role
@@ -14,20 +13,6 @@ from helmdeck_planner.embedded.entries.property_words import REPORTING_VERBS, TI
 from helmdeck_planner.embedded.request.parts import Part
 
 _MAX_LEAD: Final = 4
-
-
-def fill_dated_title(draft: Draft) -> None:
-    """Set the only title and the only date of an entry from "new task: Buy paint, due 2027-09-30", a text without quotation marks."""
-    titles = [each for each in draft.open_inputs() if each.is_required and each.role is Role.NAME and not each.is_list]
-    dates = [each for each in draft.open_inputs() if each.role is Role.DATE]
-    for place in draft.free(Kind.QUOTE) if len(titles) == len(dates) == 1 else ():
-        token = draft.tokens[place]
-        title, _, end = token.value.rpartition(",")
-        tail = scan(end)
-        is_date = len(tail) > 1 and tail[-1].kind is Kind.DATE and stem(tail[0].word) in dates[0].labels
-        is_unquoted = draft.source[token.start : token.end] == token.value
-        if is_unquoted and title and is_date and draft.set(titles[0], title, [place]):
-            draft.set(dates[0], in_iso(dates[0], tail[-1].value), [])
 
 
 def fill_told(draft: Draft, background: Sequence[Part]) -> None:
@@ -43,7 +28,7 @@ def fill_told(draft: Draft, background: Sequence[Part]) -> None:
     if len(texts) != 1 or not draft.profile.writes:
         return
     if places := told_text(draft, texts[0]):
-        _set_told(draft, texts[0], places, background)
+        draft.set_text(texts[0], places)
     else:
         _fill_from_following(draft, texts[0], background)
 
@@ -51,21 +36,8 @@ def fill_told(draft: Draft, background: Sequence[Part]) -> None:
 def _is_title(draft: Draft, each: Property) -> bool:
     """Whether an input takes the name of what an entry acts on, not that of another thing: the project of "log hours"."""
     names = TITLES | frozenset(("name", "text"))
-    is_own = not names.isdisjoint(each.words) or bool(each.labels & frozenset(draft.profile.name))
+    is_own = not names.isdisjoint(each.words) or bool(each.labels & draft.profile.nouns)
     return each.role is Role.NAME and not each.is_list and is_own
-
-
-def _set_told(draft: Draft, each: Property, places: Sequence[int], background: Sequence[Part]) -> None:
-    """Set a text from its words, and from those behind its comma that are no step: "a remark on 7: approved, go ahead"."""
-    start, end = draft.tokens[places[0]].start, draft.tokens[places[-1]].end
-    parts = []
-    for part in background if places[-1] == len(draft.tokens) - 1 and each.role is Role.CONTENT else ():
-        if part.tokens and part.tokens[0].start >= end and draft.source[end : part.tokens[0].start].strip() == ",":
-            end = part.tokens[-1].end
-            parts.append(part)
-    text = draft.source[start:end] if parts else draft.text(places[0], places[-1])
-    if draft.set(each, text, places):
-        draft.stated_by += parts
 
 
 def _fill_from_following(draft: Draft, each: Property, background: Sequence[Part]) -> None:

@@ -9,12 +9,8 @@ from typing import Final
 import attrs
 
 from helmdeck_language import Kind, stem
-from helmdeck_planner.embedded.arguments.choices import (
-    fill_choices,
-    fill_coded,
-    fill_colours,
-    fill_switches,
-)
+from helmdeck_planner.embedded.arguments.choices import fill_choices, fill_coded, fill_colours
+from helmdeck_planner.embedded.arguments.currencies import fill_currencies
 from helmdeck_planner.embedded.arguments.dates import (
     fill_date_range,
     fill_month,
@@ -27,17 +23,12 @@ from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.examples import fill_examples
 from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.arguments.refs import is_unlike_path
+from helmdeck_planner.embedded.arguments.switches import fill_switches
 from helmdeck_planner.embedded.arguments.times import in_form_of, range_start, time_at, times_of
 from helmdeck_planner.embedded.arguments.turned import fill_turned
 from helmdeck_planner.embedded.choice.weighing import is_file
-from helmdeck_planner.embedded.entries.properties import Property, Role
-from helmdeck_planner.embedded.entries.property_words import (
-    CURRENCIES,
-    CURRENCY_NAMES,
-    FILE_WORDS,
-    FOLDER_WORDS,
-    OTHER_PEOPLE,
-)
+from helmdeck_planner.embedded.entries.properties import TEXT_ROLES, Property, Role
+from helmdeck_planner.embedded.entries.property_words import FILE_WORDS, FOLDER_WORDS, OTHER_PEOPLE
 
 _KINDS: Final = {
     Role.URL: (Kind.URL,),
@@ -50,19 +41,15 @@ _KINDS: Final = {
     Role.EXPRESSION: (Kind.EXPRESSION, Kind.CODE),
     Role.PATTERN: (Kind.GLOB, Kind.CODE),
 }
-# Tokens between a date and its time.
-# Tokens of "from 10 to" before the second time.
-_RANGE: Final = 3
+# Tokens between a date and its time, and those of "from 10 to" before the second time.
 _NEAR_DATE: Final = 3
+_RANGE: Final = 3
 _TARGET: Final = ("to", "until")
 _SOURCE: Final = ("from",)
-_TEXT_ROLES: Final = (Role.CONTENT, Role.QUERY, Role.NAME, Role.TEXT)
 _AFTER_SQL: Final = " .!,:-\u2013\u2026"
 # "select a from b" in quotes; "- run it" after a statement.
 _STATEMENT: Final = re.compile(r"\s*(?:select|insert|update|delete|with|create|alter|drop|explain)\s", re.IGNORECASE)
 _COMMAND_AFTER: Final = re.compile(r"(?<=\s)(?:--?|[\u2013\u2014])\s+(?P<words>[a-z ]{2,40})$")
-_OPENING: Final = {")": "(", "]": "[", "}": "{"}
-_CLOSING: Final = tuple(_OPENING)
 _FOLDERS: Final = frozenset(map(stem, ("directory", "folder")))
 _FILES: Final = frozenset(map(stem, FILE_WORDS))
 # English prepositions before the first and the last moment of a range.
@@ -76,7 +63,6 @@ _IP: Final = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2})?|(?=.*:.*:)[0-9A-F
 _HOST: Final = re.compile(r"(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}")
 _TAKES_IP: Final = re.compile(r"\bIP(?:v4)? address\b")
 _TAKES_HOST: Final = re.compile(r"\bhost ?name\b|\bdomain name\b|\bor host\b", re.IGNORECASE)
-_CRON: Final = re.compile(r"(?:[\d*][\d*,/-]* ){4}[\d*A-Za-z][\w*,/-]*")
 _TAKES_PHONE: Final = re.compile(r"\b(?:tele)?phone\b|\bmobile(?: number)?$|\bfax\b", re.IGNORECASE)
 _CALLER: Final = re.compile(r"['\"`]me['\"`]|\bthe me value\b")
 _SUM: Final = re.compile(r"\(?(-?\d+(?:\.\d+)?)\s?[-+*/x]\s?(-?\d+(?:\.\d+)?)\)?")
@@ -86,43 +72,12 @@ def fill_typed(draft: Draft) -> None:
     """Set the inputs whose values have a form of their own."""
     _fill_hosts(draft)
     _fill_phones(draft)
-    _fill_schedule(draft)
     fill_date_range(draft)
     fill_month(draft)
     for role, kinds in _KINDS.items():
-        inputs = [each for each in draft.open_inputs() if each.role is role]
-        if not inputs:
-            continue
-        if role is Role.TIME:
-            places = [time.places[0] for time in times_of(draft) if draft.used_places.isdisjoint(time.places)]
-            places = sorted((*places, *(place for place in draft.free(Kind.DATE) if is_moment(draft, place))))
-        else:
-            places = [place for kind in kinds for place in draft.free(kind) if _is_value_of(draft, role, place)]
-        if role is Role.PATTERN and not places and all("url" in each.hints for each in inputs):
-            # "requests with /api/orders in their address"
-            places = [place for place in draft.free(Kind.PATH) if not is_file(draft.tokens[place])]
-        if not places and not _takes_any_text(draft):
-            # "fetch 'https://example.org'"
-            places = draft.quoted(*kinds)
-        if not places and role is Role.SQL:
-            places = [place for place in draft.free(Kind.QUOTE) if _STATEMENT.match(draft.tokens[place].value)]
-        if role is Role.EMAIL:
-            places = _without_others(draft, inputs, places)
-            inputs = [each for each in inputs if each.name not in draft.args]
-        if kinds[0] is Kind.PATH and any(draft.tokens[place].kind is Kind.PATH for place in places):
-            places = [place for place in places if draft.tokens[place].kind is Kind.PATH]
-        if role is Role.PATH:
-            _assign_folders(draft, inputs, places)
-            inputs = [each for each in inputs if each.name not in draft.args]
-            places = [place for place in places if place not in draft.used_places]
-        if role is Role.PATTERN and any(map(_takes_files, inputs)):
-            # "grep for 'x' in *.py": a pattern of files beside one of text.
-            globs = [place for place in places if draft.tokens[place].kind is Kind.GLOB]
-            _assign(draft, [each for each in inputs if _takes_files(each)], globs)
-            inputs = [each for each in inputs if not _takes_files(each)]
-            places = [place for place in places if place not in globs]
-        _assign(draft, inputs, places)
-    _fill_currencies(draft)
+        if any(each.role is role for each in draft.open_inputs()):
+            _fill_role(draft, role, kinds)
+    fill_currencies(draft)
     _fill_operands(draft)
     _fill_caller(draft)
     fill_choices(draft)
@@ -133,13 +88,52 @@ def fill_typed(draft: Draft) -> None:
     fill_turned(draft)
 
 
+def _fill_role(draft: Draft, role: Role, kinds: tuple[Kind, ...]) -> None:
+    """Set the inputs of a role from the values of its kinds."""
+    inputs = [each for each in draft.open_inputs() if each.role is role]
+    places = _places_of(draft, role, kinds, inputs)
+    if role is Role.EMAIL:
+        places = _without_others(draft, inputs, places)
+        inputs = [each for each in inputs if each.name not in draft.args]
+    if kinds[0] is Kind.PATH and any(draft.tokens[place].kind is Kind.PATH for place in places):
+        places = [place for place in places if draft.tokens[place].kind is Kind.PATH]
+    if role is Role.PATH:
+        _assign_folders(draft, inputs, places)
+        inputs = [each for each in inputs if each.name not in draft.args]
+        places = [place for place in places if place not in draft.used_places]
+    if role is Role.PATTERN and any(map(_takes_files, inputs)):
+        # "grep for 'x' in *.py": a pattern of files beside one of text.
+        globs = [place for place in places if draft.tokens[place].kind is Kind.GLOB]
+        _assign(draft, [each for each in inputs if _takes_files(each)], globs)
+        inputs = [each for each in inputs if not _takes_files(each)]
+        places = [place for place in places if place not in globs]
+    _assign(draft, inputs, places)
+
+
+def _places_of(draft: Draft, role: Role, kinds: tuple[Kind, ...], inputs: Sequence[Property]) -> list[int]:
+    """Return the places of the values for a role."""
+    if role is Role.TIME:
+        times = [time.places[0] for time in times_of(draft) if draft.used_places.isdisjoint(time.places)]
+        places = sorted((*times, *(place for place in draft.free(Kind.DATE) if is_moment(draft, place))))
+    else:
+        places = [place for kind in kinds for place in draft.free(kind) if _is_value_of(draft, role, place)]
+    if role is Role.PATTERN and not places and all("url" in each.hints for each in inputs):
+        # "requests with /api/orders in their address"
+        places = [place for place in draft.free(Kind.PATH) if not is_file(draft.tokens[place])]
+    if not places and not _takes_any_text(draft):
+        places = draft.quoted(*kinds)  # "fetch 'https://example.org'"
+    if not places and role is Role.SQL:
+        places = [place for place in draft.free(Kind.QUOTE) if _STATEMENT.match(draft.tokens[place].value)]
+    return places
+
+
 def _takes_files(each: Property) -> bool:
     return "file" in each.words or "glob" in each.words or stem("glob") in each.hints
 
 
 def _takes_any_text(draft: Draft) -> bool:
     """Whether another input may take a quoted string, whatever it contains."""
-    return any(each.is_required and each.role in _TEXT_ROLES for each in draft.open_inputs())
+    return any(each.is_required and each.role in TEXT_ROLES for each in draft.open_inputs())
 
 
 def _assign_folders(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> None:
@@ -149,7 +143,7 @@ def _assign_folders(draft: Draft, inputs: Sequence[Property], places: Sequence[i
         return
     likely = [place for place in places if draft.preposition_before(place) in ("in", "of", "from", "to")]
     unlike = [place for place in places if "." not in draft.tokens[place].value.rpartition("/")[2]]
-    both = [place for place in likely if place in unlike] or unlike or (likely if len(places) > 1 else [])
+    both = [place for place in likely if place in unlike] or unlike
     if len(both) == 1:
         _set(draft, folders[0], both)
 
@@ -171,7 +165,7 @@ def _is_path(draft: Draft, place: int) -> bool:
     wording = draft.wording
     if any(wording.is_filler(half) or half in wording.language.joints for half in halves):
         return False
-    before = draft.tokens[place - 1].word if place else ""
+    before = draft.word(place - 1)
     return before not in wording.language.determiners or not all(map(wording.is_known, halves))
 
 
@@ -188,10 +182,6 @@ def _assign(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> 
         for each in sided:
             wanted = _SOURCE if each.side == "source" else _TARGET
             fitting = [place for place in left if draft.preposition_before(place) in wanted]
-            if not fitting and each.side == "target":
-                # "a.md should be called b.md"
-                naming = draft.wording.language.naming
-                fitting = [place for place in left if place and draft.tokens[place - 1].word in naming]
             if fitting:
                 _set(draft, each, fitting[:1])
                 left.remove(fitting[0])
@@ -255,7 +245,7 @@ def _without_others(draft: Draft, inputs: Sequence[Property], places: Sequence[i
     """Set the inputs of mail addresses after "cc" and the like, and return the other addresses."""
     left = []
     for place in places:
-        before = draft.tokens[place - 1].word if place else ""
+        before = draft.word(place - 1)
         if before not in OTHER_PEOPLE or draft.preposition(place - 1):
             left.append(place)
         elif own := next((each for each in inputs if before in each.words and each.name not in draft.args), None):
@@ -333,8 +323,6 @@ def _whole(draft: Draft, each: Property, place: int) -> str:
             | draft.wording.language.values["after_sql"]
         ):
             text = head
-        if text.endswith(_CLOSING) and text.count(text[-1]) > text.count(_OPENING[text[-1]]):
-            text = text[:-1]
     return text
 
 
@@ -343,29 +331,20 @@ def _fill_hosts(draft: Draft) -> None:
     for form, described in ((_IP, _TAKES_IP), (_HOST, _TAKES_HOST)):
         inputs = [each for each in draft.open_inputs() if each.is_required]
         inputs = [each for each in inputs if described.search(each.text) or (form is _IP and "ip" in each.words)]
-        inputs = [each for each in inputs if each.role in (*_TEXT_ROLES, Role.URL)]
+        inputs = [each for each in inputs if each.role in (*TEXT_ROLES, Role.URL)]
         places = [place for place in draft.free(Kind.ID, Kind.PATH) if form.fullmatch(draft.tokens[place].value)]
         if len(inputs) == len(places) == 1 and not inputs[0].is_list:
-            draft.set(inputs[0], draft.tokens[places[0]].value, places)
+            draft.set_text(inputs[0], places)
 
 
 def _fill_phones(draft: Draft) -> None:
     """Set the only input that takes a phone number, required ones first: "phone 030 5550 123"."""
     places = draft.free(Kind.PHONE)
-    inputs = [each for each in draft.open_inputs() if each.role in (*_TEXT_ROLES, Role.ID) and not each.is_list]
+    inputs = [each for each in draft.open_inputs() if each.role in (*TEXT_ROLES, Role.ID) and not each.is_list]
     phones = [each for each in inputs if _TAKES_PHONE.search(f"{' '.join(each.words)} {each.text}")]
     inputs = phones or [each for each in inputs if each.words == ("number",)]
     inputs = [each for each in inputs if each.is_required] or inputs
-    if len(inputs) == len(places) == 1:
-        draft.set(inputs[0], draft.tokens[places[0]].value, places)
-
-
-def _fill_schedule(draft: Draft) -> None:
-    """Set the input that takes a schedule of cron."""
-    inputs = [each for each in draft.open_inputs() if "cron" in each.words or "cron" in each.text.lower().split()]
-    places = [place for place in draft.free(Kind.CODE, Kind.QUOTE) if _CRON.fullmatch(draft.tokens[place].value)]
-    if len(inputs) == len(places) == 1:
-        draft.set(inputs[0], draft.tokens[places[0]].value, places)
+    draft.set_only(inputs, places)
 
 
 def _fill_caller(draft: Draft) -> None:
@@ -388,46 +367,3 @@ def _fill_operands(draft: Draft) -> None:
         return
     for each, text in zip(needed, found.groups(), strict=True):
         draft.set(each, float(text) if "." in text else int(text), places, is_shared=True)
-
-
-def _fill_currencies(draft: Draft) -> None:
-    """Set currencies by their codes or names: of "how many yen are 350 euros", the amount is in the source."""
-    inputs = [each for each in draft.open_inputs() if each.role is Role.CURRENCY]
-    found = [row for place in draft.free(Kind.WORD) if (row := _currency(draft, place))] if inputs else []
-    sides = {each.side: each for each in inputs}
-    paid = [row for row in found if _follows_amount(draft, row[1][0])]
-    if len(found) == 2 and len(paid) == 1 and {"source", "target"} == sides.keys():
-        other = next(row for row in found if row is not paid[0])
-        draft.set(sides["source"], *paid[0])
-        draft.set(sides["target"], *other)
-    elif len(found) == len(inputs) and not any(draft.preposition_before(row[1][0]) for row in found):
-        for each, row in zip(inputs, found, strict=True):
-            draft.set(each, *row)
-    for each in [each for each in inputs if each.name not in draft.args]:
-        wanted = _SOURCE if each.side == "source" else (*_TARGET, "in")
-        own = [row for row in found if draft.preposition_before(row[1][0]) in wanted or row in paid]
-        own = [row for row in own if (row in paid) == (each.side == "source")] if paid else own
-        if len(own) == 1:
-            draft.set(each, *own[0])
-
-
-def _currency(draft: Draft, place: int) -> tuple[str, list[int]] | None:
-    """Return the code of a currency, and the places of "Swiss francs"."""
-    token = draft.tokens[place]
-    if token.value in CURRENCIES:
-        return token.value, [place]
-    pair = f"{draft.tokens[place - 1].word} {token.word}" if place else ""
-    if pair in CURRENCY_NAMES:
-        return CURRENCY_NAMES[pair], [place - 1, place]
-    following = draft.tokens[place + 1].word if place + 1 < len(draft.tokens) else ""
-    if f"{token.word} {following}" in CURRENCY_NAMES:
-        return None
-    if token.word in CURRENCY_NAMES:
-        return CURRENCY_NAMES[token.word], [place]
-    # "a Swiss firm wants 320 francs"
-    apart = [pair for other in draft.tokens if (pair := f"{other.word} {token.word}") in CURRENCY_NAMES]
-    return (CURRENCY_NAMES[apart[0]], [place]) if len(apart) == 1 else None
-
-
-def _follows_amount(draft: Draft, place: int) -> bool:
-    return place > 0 and draft.tokens[place - 1].kind is Kind.NUMBER

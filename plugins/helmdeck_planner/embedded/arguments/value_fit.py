@@ -20,7 +20,7 @@ from helmdeck_planner.embedded.arguments.labels import is_act_of
 from helmdeck_planner.embedded.arguments.lead_prepositions import lead_prepositions
 from helmdeck_planner.embedded.arguments.stated_values import StatedValue
 from helmdeck_planner.embedded.entries.properties import Property
-from helmdeck_planner.embedded.entries.property_words import COMMON_WORDS, GENERIC_WORDS, HONORIFICS, PERSON_IDS
+from helmdeck_planner.embedded.entries.property_words import COMMON_WORDS, GENERIC_WORDS, HONORIFICS
 from helmdeck_planner.embedded.request.concepts import strength
 from helmdeck_selection import meaning_model, similarity
 
@@ -51,7 +51,7 @@ class ValueFit:
     def _hints(self) -> Mapping[str, frozenset[str]]:
         """The stems that only the description of one input has."""
         count = Counter(hint for each in self._properties for hint in each.hints)
-        own = _COMMON | frozenset(self.draft.profile.name)
+        own = _COMMON | self.draft.profile.nouns
         return {
             each.name: frozenset(hint for hint in each.hints if count[hint] == 1) - own for each in self._properties
         }
@@ -108,9 +108,7 @@ class ValueFit:
                 f"none cut {value.form}": float(value.left_before > 0 or value.left_after > 0),
                 "none has verb": float(any(self._is_verb(place) for place in value.places)),
                 "none bare": float(value.label < 0 and not value.preposition),
-                "none determiner": float(
-                    value.first > 0 and draft.tokens[value.first - 1].word in draft.wording.language.determiners
-                ),
+                "none determiner": float(value.first > 0 and draft.is_determiner(value.first - 1)),
             }
         if value.preposition:
             found[f"none {value.preposition}"] = 1.0
@@ -125,7 +123,7 @@ class ValueFit:
 
     def _naming(self, stems: frozenset[str], names: frozenset[str]) -> float:
         """Return how well a word names an input; a word of the name of the entry has no other meaning."""
-        is_own = not stems.isdisjoint(self.draft.profile.name)
+        is_own = not stems.isdisjoint(self.draft.profile.nouns)
         return float(bool(stems & names)) if is_own else strength(stems, names, self.draft.wording.lexicon)
 
     def _is_followed(self, value: StatedValue) -> bool:
@@ -139,11 +137,11 @@ class ValueFit:
     def of_input(self, value: StatedValue, each: Property) -> dict[str, float]:
         """Return the features of an input."""
         draft, role = self.draft, each.role.value
-        names = each.labels or frozenset(map(stem, each.words))
+        names = each.labels or each.stems
         hints = self._hints[each.name]
         is_label = value.label >= 0 and not is_act_of(draft.tokens[value.label].word, each)
         before = draft.stems(value.label) if is_label else frozenset[str]()
-        after = draft.stems(value.following) if value.following >= 0 else frozenset[str]()
+        after = draft.stems(value.following)
         far = "far " if value.preposition else ""
         found = {
             "input": 1.0,
@@ -162,14 +160,14 @@ class ValueFit:
         after_place = value.last + 1
         before_mark = self.draft.tokens[value.first - 1].value if value.first else ""
         found[f"colon {role}"] = float(before_mark == ":")
-        is_named = value.first > 0 and draft.tokens[value.first - 1].word in draft.wording.language.naming
+        is_named = value.first > 0 and draft.is_naming(value.first - 1)
         found[f"naming {role}"] = float(is_named)
-        is_noun = after_place < len(draft.tokens) and bool(draft.stems(after_place) & frozenset(draft.profile.name))
+        is_noun = bool(draft.stems(after_place) & draft.profile.nouns)
         found[f"modifier {role}"] = float(is_noun and draft.tokens[value.first].is_word)
         found[f"object {role}"] = float(is_object)
         found["object required"] = float(is_object and each.is_required)
         found["first"] = float(place == 0 and each.is_required)
-        is_person = bool(PERSON_IDS & {word.removesuffix("s") for word in each.words})
+        is_person = each.takes_people
         found["first person"] = float(place == 0 and is_person)
         found[f"several {each.is_list}"] = float(value.is_listed or self._is_followed(value))
         if draft.tokens[value.first].is_word:

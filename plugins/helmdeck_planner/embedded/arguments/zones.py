@@ -38,9 +38,7 @@ def zone_places(draft: Draft) -> Iterator[tuple[str, list[int]]]:
             own = draft.tokens[place:end]
             name = " ".join(fold(token.value.removesuffix("'s").removesuffix("\u2019s")) for token in own)
             # "tokyo is at 09:30"
-            is_place = (
-                not place or own[0].value[:1].isupper() or bool(draft.wording.preposition(draft.tokens[place - 1]))
-            )
+            is_place = not place or own[0].is_capital or bool(draft.wording.preposition(draft.tokens[place - 1]))
             if place != draft.part.verb_place and is_place and all(token.is_word for token in own) and name in zones:
                 yield zones[name], list(range(place, end))
                 place = end - 1
@@ -69,7 +67,7 @@ def fill_zones(draft: Draft) -> None:
 
 def _is_zone(draft: Draft, place: int) -> bool:
     token = draft.tokens[place]
-    return token.value in ZONE_CODES or (token.kind is Kind.SLUG and token.value[:1].isupper())
+    return token.value in ZONE_CODES or (token.kind is Kind.SLUG and token.is_capital)
 
 
 def _source(draft: Draft, found: Sequence[tuple[str, list[int]]]) -> tuple[str, list[int]] | None:

@@ -11,7 +11,8 @@ import attrs
 from helmdeck_core import EntryKind
 from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.fill import Sources, drafted
+from helmdeck_planner.embedded.arguments.fill import drafted
+from helmdeck_planner.embedded.arguments.sources import Sources
 from helmdeck_planner.embedded.choice.coverage import (
     SEARCHING,
     connects_places,

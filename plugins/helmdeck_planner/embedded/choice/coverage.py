@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 from typing import Any, Final
 
-from helmdeck_language import ACTIONS, GENERAL, READING, Action, Kind, split_identifier, stem, words
+from helmdeck_language import GENERAL, READING, Action, Kind, split_identifier, stem, words
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.fill import Sources, drafted
+from helmdeck_planner.embedded.arguments.fill import drafted
 from helmdeck_planner.embedded.arguments.replacement import takes_replacement
+from helmdeck_planner.embedded.arguments.sources import Sources
 from helmdeck_planner.embedded.choice.effects import requested_actions
 from helmdeck_planner.embedded.choice.input_fit import FOLDER_STEMS, KIND_ROLES
 from helmdeck_planner.embedded.choice.weighing import Weighted, is_file
@@ -33,7 +34,7 @@ _FREE_TEXT: Final = (Role.QUERY, Role.CONTENT, Role.EXPRESSION, Role.CODE, Role.
 
 def name_stems(profile: Profile) -> frozenset[str]:
     """Return the stems of the whole name of an entry."""
-    return frozenset(profile.name) | profile.verbs
+    return profile.nouns | profile.verbs
 
 
 def is_covered(part: Part, weighted: Weighted, profile: Profile) -> bool:
@@ -46,7 +47,7 @@ def is_covered(part: Part, weighted: Weighted, profile: Profile) -> bool:
         return True
     has_verb = bool(weighted.verbs) and (
         weighted.matches(weighted.verbs, profile.verbs | profile.opening) > 0
-        or bool(requested_actions(part) & ACTIONS.get(profile.verb, frozenset()))
+        or bool(requested_actions(part) & profile.actions)
     )
     if counts_others(part, weighted, profile):
         return False
@@ -85,7 +86,7 @@ def is_covered(part: Part, weighted: Weighted, profile: Profile) -> bool:
 def _runs_sql(part: Part, profile: Profile) -> bool:
     """Whether a statement of SQL is all that a part asks for: "find the rows SELECT ..."."""
     has_sql = any(token.kind is Kind.SQL for token in part.tokens)
-    own = ACTIONS.get(part.verb, frozenset())
+    own = part.actions
     return has_sql and profile.takes(Role.SQL) and (own <= READING or Action.RUN in own)
 
 
@@ -98,7 +99,7 @@ def _chooses(weighted: Weighted, profile: Profile) -> bool:
         for word in words(split_identifier(str(choice)))
     )
     is_choice = bool(weighted.objects) and all(stems & choices for stems in weighted.objects)
-    return is_choice and any(stems & frozenset(profile.name) for stems in weighted.tail)
+    return is_choice and any(stems & profile.nouns for stems in weighted.tail)
 
 
 def _is_other_change(part: Part, weighted: Weighted, profile: Profile) -> bool:
@@ -107,7 +108,7 @@ def _is_other_change(part: Part, weighted: Weighted, profile: Profile) -> bool:
         return False
     if weighted.verbs & (profile.verbs | profile.opening) and (part.verb not in GENERAL or not profile.name):
         return False
-    own = frozenset(profile.name) | profile.verbs
+    own = profile.nouns | profile.verbs
     # What follows a preposition is only where something is: "comment on the issue".
     is_named = any(weighted.matches(stems, own) for stems in weighted.objects)
     return not is_named and not any(stems & profile.lead for stems in weighted.objects)
@@ -128,10 +129,10 @@ def counts_others(part: Part, weighted: Weighted, profile: Profile) -> bool:
         words[:2] != ["how", "many"]
         or any(token.kind is Kind.SQL for token in part.tokens)
         or words[-1] in UNIT_OF
-        or READING.isdisjoint(ACTIONS.get(profile.verb, frozenset()))
+        or READING.isdisjoint(profile.actions)
     ):
         return False
-    return bool(weighted.objects) and not weighted.objects[0] & (frozenset(profile.name) | profile.lead)
+    return bool(weighted.objects) and not weighted.objects[0] & (profile.nouns | profile.lead)
 
 
 def _searches_where(part: Part, profile: Profile) -> bool:
@@ -170,7 +171,7 @@ def _reads_value(part: Part, weighted: Weighted, profile: Profile) -> bool:
         return True
     # "get the raw HTML of https://..."
     is_filled = all(any(each.role in KIND_ROLES[kind] for kind in kinds) for each in profile.required)
-    is_reading = ACTIONS.get(profile.verb, frozenset()) & READING and not profile.writes
+    is_reading = profile.actions & READING and not profile.writes
     return takes and is_filled and bool(is_reading) and part.verb in _OPENING_VERBS and Kind.URL in kinds
 
 
@@ -217,7 +218,7 @@ def _takes_value(part: Part, profile: Profile, *, has_verb: bool) -> bool:
 
 def is_used_up(part: Part, weighted: Weighted, profile: Profile, sources: Sources) -> bool:
     """Whether an entry has the verb of a part, and its inputs take every other word: "click e17", "drag e4 to e9"."""
-    own = profile.verbs | profile.opening | frozenset(profile.name)
+    own = profile.verbs | profile.opening | profile.nouns
     has_verb = weighted.matches(weighted.verbs, own) > 0 or (
         part.verb in REPLACING_VERBS and takes_replacement(profile)
     )
@@ -263,7 +264,7 @@ def names_place(part: Part) -> bool:
     """Whether a part says where something is: "near the station", "in Leipzig", "the nearest"."""
     tokens = part.tokens
     return any(token.word in _NEARNESS for token in tokens if token.is_word) or any(
-        token.word == "in" and following.is_word and following.value[:1].isupper()
+        token.word == "in" and following.is_word and following.is_capital
         for token, following in itertools.pairwise(tokens)
     )
 

@@ -6,7 +6,7 @@ import itertools
 import re
 from typing import Final
 
-from helmdeck_language import ACTIONS, ENGLISH, GENERAL, READING, WRITING, Action, Kind, Lexicon, stem
+from helmdeck_language import ENGLISH, GENERAL, READING, WRITING, Action, Kind, Lexicon, stem
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.property_words import STORING_VERBS
 from helmdeck_planner.embedded.request.opposites import OPPOSITES, requested_sides
@@ -58,7 +58,7 @@ def requested_actions(part: Part) -> frozenset[Action]:
         return frozenset({Action.CREATE})  # "open a pull request", "start a new branch"
     if part.verb == "tell" and not {token.word for token in part.tokens[1:2]} & {"me", "us"}:
         return frozenset({Action.SEND})  # "tell the team that ..."
-    return ACTIONS.get(part.verb, frozenset())
+    return part.actions
 
 
 def loses_content(part: Part, profile: Profile) -> bool:
@@ -89,7 +89,7 @@ def does_too_much(part: Part, profile: Profile) -> bool:
         return True
     if part.only_reads and not _may_answer(part, profile):
         return True
-    if Action.CREATE in ACTIONS.get(profile.verb, frozenset()) and _keeps(part):
+    if Action.CREATE in profile.actions and _keeps(part):
         return True
     if profile.verb in _RESTORING and not any(token.word in _RESTORED for token in part.tokens):
         return True  # "deploy 1.4.3" rolls nothing back
@@ -130,7 +130,7 @@ def _does_again(done: ActDone, profile: Profile) -> bool:
 
 def _may_answer(part: Part, profile: Profile) -> bool:
     """Whether an entry may serve a part that asks: "is the ticket resolved?" resolves none, though "resolve" may look something up."""
-    actions = ACTIONS.get(profile.verb, frozenset())
+    actions = profile.actions
     is_plain = profile.verb not in _ACTING_TOO and actions <= READING | {Action.PRODUCE}
     verb = stem(profile.verb)
     return profile.answers and (is_plain or all(stem(token.word) != verb for token in part.tokens if token.is_word))
@@ -167,7 +167,7 @@ def is_allowed(part: Part, profile: Profile, lexicon: Lexicon) -> bool:
 
 def _is_related(part: Part, actions: frozenset[Action], profile: Profile, lexicon: Lexicon) -> bool:
     """Whether the verb of a part has anything to do with an entry: "push the branch" does not create one."""
-    own = ACTIONS.get(profile.verb, frozenset())
+    own = profile.actions
     if part.is_question or not part.verb or (not profile.verb and not profile.writes):
         return True
     if part.verb not in _SPECIFIC:

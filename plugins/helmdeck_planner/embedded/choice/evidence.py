@@ -19,9 +19,10 @@ from typing import Final
 import attrs
 
 from helmdeck_core import EntryKind
-from helmdeck_language import ACTIONS, DELETING_WORDS, READING, WRITING, Action, Kind, Token, stem
+from helmdeck_language import DELETING_WORDS, READING, WRITING, Action, Kind, Token, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.fill import Sources, drafted
+from helmdeck_planner.embedded.arguments.fill import drafted
+from helmdeck_planner.embedded.arguments.sources import Sources
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.coverage import counts_others, lists_file
 from helmdeck_planner.embedded.choice.effects import does_too_much, loses_content, requested_actions, undoes_verb
@@ -126,12 +127,12 @@ def choose_by_evidence(
 def _completed(rows: Sequence[tuple[float, Candidate]]) -> list[tuple[float, Candidate]]:
     """Give the share of an entry that lacks an id to one that does the same with what the part states: "post", not "reply"."""
     share, best = rows[0]
-    actions = ACTIONS.get(best.scored.profile.verb, frozenset())
+    actions = best.scored.profile.actions
     if not best.features["missing_ids"] or best.scored.profile.writes is False:
         return list(rows)
     for row in rows[1:]:
         other, each = row[0], row[1].scored
-        is_alike = bool(actions & ACTIONS.get(each.profile.verb, frozenset()))
+        is_alike = bool(actions & each.profile.actions)
         if other >= _NEGLIGIBLE and is_alike and each.is_complete and not each.unused:
             return [(share + other, row[1]), *(rest for rest in rows[1:] if rest is not row)]
     return list(rows)
@@ -156,7 +157,7 @@ def _reads(each: Scored) -> bool:
 
 def _are_one(profile: Profile, other: Profile) -> bool:
     """Whether the name of one entry is that of the other with more words; "old boats" and "red boats" are two."""
-    own, others = frozenset(profile.name), frozenset(other.name)
+    own, others = profile.nouns, other.nouns
     return profile.name[-1] == other.name[-1] and (own <= others or others <= own)
 
 
@@ -312,7 +313,7 @@ def _is_meant(part: Part, profile: Profile, close: Meaning) -> bool:
     asks = part.is_wish or part.act.change >= _ASKED
     if part.is_question or not asks or close.place >= _CLOSEST:
         return False
-    actions, own = requested_actions(part), ACTIONS.get(profile.verb, frozenset())
+    actions, own = requested_actions(part), profile.actions
     if not part.verb or not actions or not own:
         return True
     if actions <= READING or actions <= _REMOVING or own <= _REMOVING:

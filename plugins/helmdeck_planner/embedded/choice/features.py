@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from helmdeck_language import ACTIONS, READING, Action, Kind, stem, word_terms
+from helmdeck_language import READING, Action, Kind, stem, word_terms
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import score
@@ -110,7 +110,7 @@ def words_of(part: Part, intended: Reading, wording: Wording) -> list[Word]:
         if part.is_question and place == 1:
             stems |= {stem(other) for other in ATTRIBUTES.get(word, ())}
         is_known = not stems.isdisjoint(wording.vocabulary.stems) or any(map(concepts, stems))
-        found.append(Word(place, frozenset(stems), place > 0 and token.value[:1].isupper() and not is_known))
+        found.append(Word(place, frozenset(stems), place > 0 and token.is_capital and not is_known))
     return found
 
 
@@ -140,7 +140,7 @@ def word_fit(seen: Seen, profile: Profile) -> WordFit:
         for term in profile.name
     ]
     named = sum(covered) / len(covered) if covered else 0.0
-    in_name = [strength(stems, frozenset(profile.name) | profile.verbs, lexicon) for stems in about]
+    in_name = [strength(stems, profile.nouns | profile.verbs, lexicon) for stems in about]
     in_text = [strength(stems, profile.text, lexicon) for stems in about]
     # Words that mean something in catalogs, and nothing in this entry.
     foreign = sum(not found and any(map(concepts, stems)) for found, stems in zip(in_text, about, strict=True))
@@ -174,7 +174,7 @@ def _verb_fit(seen: Seen, profile: Profile) -> tuple[float, bool]:
     actions = requested_actions(part)
     # "fetch me a snapshot": what reads needs no verb of its own.
     is_read = bool(actions) and actions <= READING and profile.writes is False and part.verb not in _SPECIFIC
-    by_class = is_read or bool(actions & ACTIONS.get(profile.verb, frozenset()))
+    by_class = is_read or bool(actions & profile.actions)
     is_unnamed = bool(verb) and not (literal or by_act or is_read or names_statement(part, profile))
     if seen.is_reading and not profile.writes:
         return 0.5, is_unnamed
@@ -207,7 +207,7 @@ def rule_features(rules: Sequence[Scored], profile: Profile) -> dict[str, float]
 
 def meaning_features(seen: Seen, profile: Profile, close: Meaning) -> dict[str, float]:
     """Return how close the meaning of a part is to that of an entry."""
-    own = ACTIONS.get(profile.verb, frozenset())
+    own = profile.actions
     return {
         "meaning_share": close.share,
         "meaning_log": max(_LEAST, math.log(close.share)),
@@ -223,7 +223,7 @@ def object_features(seen: Seen, profile: Profile, draft: Draft) -> dict[str, flo
     if not seen.direct_object or any(word.place in draft.used_places for word in seen.direct_object):
         return {}
     stems, lexicon = seen.direct_object[-1].stems, seen.weighted.lexicon
-    in_name = strength(stems, frozenset(profile.name) | profile.verbs, lexicon)
+    in_name = strength(stems, profile.nouns | profile.verbs, lexicon)
     inputs = frozenset(stem(word) for each in profile.properties for word in each.words)
     return {
         "object_other": 1 - in_name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helmdeck_language import ACTIONS, READING, Action, stem
+from helmdeck_language import READING, Action, stem
 from helmdeck_planner.embedded.choice.coverage import connects_places, name_stems, names_place, searches_places
 from helmdeck_planner.embedded.choice.effects import requested_actions
 from helmdeck_planner.embedded.choice.input_fit import input_fit
@@ -64,18 +64,18 @@ def _verb_fit(part: Part, weighted: Weighted, profile: Profile) -> float:
     if part.verb == "search" and not part.is_question and not searches:
         return -1.2
     needs_id = any(each.role is Role.ID for each in profile.required)
-    if part.verb == "search" and needs_id and Action.SEARCH not in ACTIONS.get(profile.verb, frozenset()):
+    if part.verb == "search" and needs_id and Action.SEARCH not in profile.actions:
         return -1.0
     if part.verb in ("find", "locate") and profile.verb == "read":
         return -1.0
     if part.is_question and weighted.verbs & profile.verbs and weighted.objects:
         # "which columns does the table have" lists columns, not tables.
-        return 0.6 if weighted.matches(weighted.objects[0], frozenset(profile.name)) else 0.2
+        return 0.6 if weighted.matches(weighted.objects[0], profile.nouns) else 0.2
     if weighted.verbs & profile.choice_verbs:
         return 0.8
     if weighted.verbs & profile.verbs:
         return 0.8 if stem(profile.verb) in weighted.verbs or not profile.name else 0.5
-    actions, own = requested_actions(part), ACTIONS.get(profile.verb, frozenset())
+    actions, own = requested_actions(part), profile.actions
     if actions & own:
         return 0.4
     if weighted.verbs & profile.opening:
@@ -93,7 +93,7 @@ def _verb_fit(part: Part, weighted: Weighted, profile: Profile) -> float:
 
 def _label_fit(part: Part, weighted: Weighted, profile: Profile) -> float:
     """Return how many required inputs a part names: "latitude 48.85 and longitude 2.35"."""
-    states_value = any(token.is_value or token.value[:1].isupper() for token in part.tokens[1:])
+    states_value = any(token.is_value or token.is_capital for token in part.tokens[1:])
     every = weighted.every
     known = set(profile.name)
     return min(

@@ -9,7 +9,8 @@ import attrs
 
 from helmdeck_language import stem
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.fill import Sources, drafted
+from helmdeck_planner.embedded.arguments.fill import drafted
+from helmdeck_planner.embedded.arguments.sources import Sources
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.property_words import GENERIC_WORDS, PLAIN_WORDS, STORES
@@ -73,7 +74,7 @@ def _objects(draft: Draft) -> int:
 def _names(profile: Profile) -> frozenset[str]:
     """Return the words for the objects that an entry takes, and for their fields."""
     fields = {stem(word) for each in profile.properties for field in each.fields for word in field.words}
-    return (frozenset(profile.name) | fields) - _PLAIN
+    return (profile.nouns | fields) - _PLAIN
 
 
 def _is_alike(profile: Profile, other: Profile) -> bool:
@@ -92,5 +93,5 @@ def _left(draft: Draft) -> list[int]:
         and place != draft.part.verb_place
         and token.word
         not in draft.wording.language.joints | draft.wording.language.naming | STORES | NUMBER_WORDS.keys()
-        and not draft.stems(place) & frozenset(draft.profile.name)
+        and not draft.stems(place) & draft.profile.nouns
     ]

@@ -170,7 +170,7 @@ def _labels_text(part: Part, place: int) -> bool:
 
 def _is_name(place: int, token: Token, stems: frozenset[str], wording: Wording) -> bool:
     """Whether a word in capitals is a name that the catalog does not contain; German nouns always have capitals."""
-    is_capital = place > 0 and token.value[:1].isupper() and wording.language.code != "de"
+    is_capital = place > 0 and token.is_capital and wording.language.code != "de"
     return is_capital and not stems & wording.vocabulary.stems
 
 

@@ -27,18 +27,12 @@ from helmdeck_language import (
     terms,
     words,
 )
-from helmdeck_planner.embedded.entries.properties import QUOTED_ROLES, Property, Role, properties_of
+from helmdeck_planner.embedded.entries.properties import QUOTED_ROLES, Property, Role
+from helmdeck_planner.embedded.entries.schema_inputs import properties_of
 from helmdeck_planner.embedded.request.opposites import OPPOSITES
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Vocabulary
-from helmdeck_selection import (
-    Companions,
-    LexicalIndex,
-    keyword_phrases,
-    meaning_model,
-    name_words,
-    step_packs,
-)
+from helmdeck_selection import Companions, LexicalIndex, keyword_phrases, meaning_model, name_words, step_packs
 
 # A word at the start of this share of all names is a prefix, such as the name of the server.
 _PREFIX_SHARE: Final = 0.6
@@ -105,6 +99,25 @@ class Profile:
     def required(self) -> tuple[Property, ...]:
         """The required inputs."""
         return tuple(each for each in self.properties if each.is_required)
+
+    @cached_property
+    def actions(self) -> frozenset[Action]:
+        """What its verb does."""
+        return ACTIONS.get(self.verb, frozenset())
+
+    @cached_property
+    def nouns(self) -> frozenset[str]:
+        """The stems of its name without the verb."""
+        return frozenset(self.name)
+
+    @cached_property
+    def labels(self) -> frozenset[str]:
+        """The labels of all inputs."""
+        return frozenset[str]().union(*(each.labels for each in self.properties))
+
+    def labels_besides(self, one: Property) -> frozenset[str]:
+        """Return the labels of all other inputs."""
+        return frozenset[str]().union(*(each.labels for each in self.properties if each is not one))
 
     @cached_property
     def texts(self) -> tuple[Property, ...]:
@@ -199,7 +212,7 @@ class Profiles:
         containing = lexical.containing(noun)
         for other in sorted(containing) if len(containing) <= _MAX_LOOKING_UP else ():
             profile = self[other]
-            searches = profile.verb == "list" or Action.SEARCH in ACTIONS.get(profile.verb, frozenset())
+            searches = profile.verb == "list" or Action.SEARCH in profile.actions
             needs_id = any(each.role is Role.ID for each in profile.required)
             if other != index and searches and not needs_id and not profile.writes and noun in profile.lead:
                 yield other

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
 
-from helmdeck_language import WordFile
+from helmdeck_language import ACTIONS, READING, WordFile
 
 
 @cache
@@ -37,3 +37,8 @@ def does() -> Mapping[str, tuple[str, ...]]:
 def is_act(word: str) -> bool:
     """Whether a word is an everyday verb."""
     return word in acts()
+
+
+def reads(verb: str) -> bool:
+    """Whether a verb reads something: "show"."""
+    return not ACTIONS.get(verb, frozenset()).isdisjoint(READING)

@@ -42,5 +42,5 @@ def _is_past(tokens: Sequence[Token], place: int) -> bool:
     subject, owner = tokens[before], tokens[before - 1] if before else None
     if subject.word in _PAST_PASSIVES:
         return before > 0
-    is_name = subject.is_word and subject.value[:1].isupper() and (owner is None or owner.value in ".,;:!?")
+    is_name = subject.is_word and subject.is_capital and (owner is None or owner.value in ".,;:!?")
     return is_name or subject.word in _PERSONS or (subject.is_word and owner is not None and owner.word in _OWNERS)

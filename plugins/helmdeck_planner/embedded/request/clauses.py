@@ -8,6 +8,7 @@ from typing import Final
 from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.request.acts import is_act
 from helmdeck_planner.embedded.request.negation import phrase_length
+from helmdeck_planner.embedded.request.tokens import token_at
 from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -72,7 +73,7 @@ def passive_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, int]:
 
 def is_clause(tokens: Sequence[Token], wording: Wording) -> bool:
     """Whether words are a clause that says when or why something is requested: "before I call her back"."""
-    first, second = (*tokens[:2], None, None)[:2]
+    first, second = token_at(tokens, 0), token_at(tokens, 1)
     if first is None or second is None or wording.language is not ENGLISH or first.word not in _SUBORDINATING:
         return False
     # "before the audit" has no subject and verb of its own.

@@ -115,4 +115,4 @@ def _name(tokens: Sequence[Token], start: int) -> list[int]:
 
 
 def _is_name(token: Token) -> bool:
-    return token.is_value or (token.is_word and token.value[:1].isupper())
+    return token.is_value or (token.is_word and token.is_capital)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from helmdeck_language import ACTIONS, ENGLISH, READING, Token
+from helmdeck_language import ENGLISH, Token
+from helmdeck_planner.embedded.request.acts import reads
 from helmdeck_planner.embedded.request.negation import phrase_length
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
@@ -21,7 +22,7 @@ def is_inquiry(lead: Sequence[Token], own: Sequence[Token], verb: str, wording: 
     :param lead: the words before the part.
     :param own: the part.
     """
-    if any(token.word in _POLITE for token in (*lead, *own)) or not ACTIONS.get(verb, frozenset()).isdisjoint(READING):
+    if any(token.word in _POLITE for token in (*lead, *own)) or reads(verb):
         return False
     return _has_inquiry(lead, wording) or _starts_inquiry(own, wording)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Language, Token
+from helmdeck_language import ENGLISH, Kind, Language, Token
 from helmdeck_planner.embedded.request.negation import phrase_length, starts_exclusion
+from helmdeck_planner.embedded.request.tokens import token_at
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -53,15 +54,12 @@ def emphasizes(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
     """Whether "do" only stresses the command behind it: "do tell me", "but do show me the files"."""
     following = tokens[place + 1 : place + 3]
     is_do = wording.language is ENGLISH and tokens[place].word == "do" and len(following) == 2
-    if not is_do or not following[0].is_word:
-        return False
-    verb = following[0].word
-    return verb in _STRESSED or (bool(wording.verb(verb)) and verb not in NOUNS_TOO)
+    return is_do and following[0].word in _STRESSED
 
 
 def _is_ordinal(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
     """Whether a word says which ones of a number are meant: "first 5 lines"."""
-    following = tokens[place + 1] if place + 1 < len(tokens) else None
+    following = token_at(tokens, place + 1)
     is_number = following is not None and following.kind is Kind.NUMBER
     return is_number and tokens[place].word in wording.language.ordinals
 
@@ -99,12 +97,3 @@ def without_trailing(tokens: Sequence[Token], wording: Wording) -> list[Token]:
 
 def _is_phrase(tokens: Sequence[Token], language: Language) -> bool:
     return phrase_length(tokens, 0, language.trailing_phrases) == len(tokens)
-
-
-def after_leading_exclusion(tokens: Sequence[Token], wording: Wording) -> int:
-    """Return where the request continues after "Instead of reading it, list ..."; 0 if it does not."""
-    language = wording.language
-    if not phrase_length(tokens, 0, language.exclusions) and tokens[0].word not in language.action_exclusions:
-        return 0
-    commas = [place for place, token in enumerate(tokens[:-1]) if token.value == ","]
-    return next((place + 1 for place in commas if wording.verb(tokens[place + 1].word)), 0)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from helmdeck_language import ACTIONS, ENGLISH, NOUNS_TOO, READING, Kind, Phrases, Token
-from helmdeck_planner.embedded.request.acts import is_act
+from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Phrases, Token
+from helmdeck_planner.embedded.request.acts import is_act, reads
+from helmdeck_planner.embedded.request.tokens import token_at
 from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
 # "we can't make it to the hotel", "she doesn't need it any more": who cannot or does not do something excludes no command.
 _UNABLE: Final = word_list("unable")
 _NOT_NEEDING: Final = word_list("not_needing")
-_ENDS: Final = frozenset(".,;:!?")
 _SPEAKERS: Final = word_list("speakers")
 _NO_MORE: Final = word_list("no_more")
 # "leave b.txt out", "keep the drafts as they are"
@@ -69,7 +69,7 @@ def starts_exclusion(tokens: Sequence[Token], place: int, wording: Wording) -> b
         return False
     if phrase_length(tokens, place, language.negators):
         return True
-    if _spares(tokens, place, wording) or _leaves_out(tokens, place, wording):
+    if _spares(tokens, place, wording):
         return True
     # "I don't want", "you never": a pronoun before the negator.
     return (
@@ -78,14 +78,6 @@ def starts_exclusion(tokens: Sequence[Token], place: int, wording: Wording) -> b
         and bool(phrase_length(tokens, place + 1, language.negators))
         and not phrase_length(tokens, place + 1, language.positive)
     )
-
-
-def _leaves_out(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
-    """Whether "leave a.txt out" or "leave out the images" starts at a place."""
-    following = tokens[place + 1 :] if wording.language is ENGLISH and tokens[place].word == "leave" else ()
-    end = next((number for number, token in enumerate(following) if token.value in _ENDS), len(following))
-    words = [token.word for token in following[:end]]
-    return len(words) > 1 and "out" in (words[0], words[-1])
 
 
 def excluded_from(tokens: Sequence[Token], wording: Wording) -> int:
@@ -146,7 +138,7 @@ def ends_exclusion(excluded: Sequence[Token], joint: Sequence[Token], verb: str,
         return False  # "don't stage and commit it" has one object
     # "leave the heating as it is and turn on the fan", "don't merge PR 5 but comment on it", and "don't delete a.txt and overwrite b.txt"
     is_spared = excluded[0].word in _SPARING | _HOLDING or joint[0].word == "but"
-    return is_spared or not ACTIONS.get(verb, frozenset()).isdisjoint(READING)
+    return is_spared or reads(verb)
 
 
 def _judges_act(tokens: Sequence[Token]) -> bool:
@@ -188,7 +180,7 @@ def _dependent_clause(tokens: Sequence[Token], negator: int, wording: Wording) -
 
 def states_fact(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
     """Whether a negation says what people cannot do, or needs no longer: "I can't find it", "we don't need it any more"."""
-    speaker, negator, verb = (*tokens[place : place + 3], None, None, None)[:3]
+    speaker, negator, verb = (token_at(tokens, place + behind) for behind in range(3))
     if wording.language is not ENGLISH or speaker is None or negator is None or speaker.word not in _SPEAKERS:
         return False
     if negator.word.replace("\u2019", "'") in _UNABLE:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_language import Token
+from helmdeck_language import ACTIONS, Action, Token
 from helmdeck_selection import DialogueAct
 
 
@@ -65,6 +65,11 @@ class Part:
     act: DialogueAct = _ANY_ACT
     recording: tuple[Token, ...] = ()
     further: Mapping[str, Any] = attrs.field(factory=dict, hash=False)
+
+    @property
+    def actions(self) -> frozenset[Action]:
+        """What its verb does."""
+        return ACTIONS.get(self.verb, frozenset())
 
     @property
     def only_reads(self) -> bool:

@@ -19,7 +19,7 @@ from helmdeck_planner.embedded.request.clauses import (
     passive_verb,
 )
 from helmdeck_planner.embedded.request.inquiries import is_inquiry
-from helmdeck_planner.embedded.request.lead_ins import after_leading_exclusion, without_lead_ins, without_trailing
+from helmdeck_planner.embedded.request.lead_ins import without_lead_ins, without_trailing
 from helmdeck_planner.embedded.request.negation import ends_exclusion, excluded_from, is_set_aside
 from helmdeck_planner.embedded.request.part import Part
 from helmdeck_planner.embedded.request.repeats import repeated, rephrased
@@ -65,11 +65,6 @@ def split_parts(text: str, tokens: Sequence[Token], wording: Wording) -> list[Pa
         own = list(repeated(own, parts[-1].tokens if parts else (), wording)) or own
         cut = excluded_from(own, wording)
         if cut == 0 and own:
-            if resumed := after_leading_exclusion(own, wording):
-                parts.append(_part(text, own[:resumed], wording, is_excluded=True))
-                rest = without_lead_ins(own[resumed:], wording)
-                parts.append(_part(text, rest, wording, is_excluded=False))
-                continue
             colon = _colon_of(own) if parts and parts[-1].verb_place == 0 and not parts[-1].is_excluded else 0
             if colon:
                 # "save a draft, don't send it: to ann@example.org": the rest is of the act before.
@@ -199,7 +194,7 @@ def _leads(before: Part, part: Part, text: str, wording: Wording) -> bool:
     is_lead = not (before.verb or before.is_question or before.is_excluded or before.is_wish)
     is_lead = is_lead and wording.language is ENGLISH and bool(wording.preposition(before.tokens[0]))
     is_lead = is_lead and not is_clause(before.tokens, wording)  # "before I call Kyoto"
-    names = [token for token in before.tokens[1:] if token.is_value or token.value[:1].isupper()]
+    names = [token for token in before.tokens[1:] if token.is_value or token.is_capital]
     is_named = bool(names) and all(token.is_word or token.kind is Kind.QUOTE for token in names)
     gap = text[before.tokens[-1].end : part.tokens[0].start] if is_lead else "."
     return is_named and part.verb_place == 0 and not part.is_excluded and not any(mark in gap for mark in ".;!?")

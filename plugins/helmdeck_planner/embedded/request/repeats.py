@@ -89,7 +89,7 @@ def starts_repeat(tokens: Sequence[Token], place: int, wording: Wording) -> bool
     is_named = word in _ONE and following.word in wording.language.naming
     is_pointed = word in _THOSE and following.word in _OF and tokens[place + 2].kind is not Kind.MARK
     is_pointed = is_pointed and tokens[place + 2].word not in wording.language.references  # "one of them"
-    is_other_place = word in _WHAT and bool(wording.preposition(following)) and tokens[place + 2].value[:1].isupper()
+    is_other_place = word in _WHAT and bool(wording.preposition(following)) and tokens[place + 2].is_capital
     return is_named or is_pointed or is_other_place or (word in _SAME and bool(wording.preposition(following)))
 
 

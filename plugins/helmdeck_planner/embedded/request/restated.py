@@ -10,6 +10,7 @@ import attrs
 from helmdeck_language import Kind, Token
 from helmdeck_planner.embedded.request.negation import phrase_length
 from helmdeck_planner.embedded.request.states import is_thing
+from helmdeck_planner.embedded.request.tokens import token_at
 from helmdeck_planner.embedded.request.word_lists import phrase_list, phrase_table, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -53,7 +54,7 @@ def _command(tokens: Sequence[Token], start: int, wording: Wording) -> tuple[lis
         return ([_word(word, tokens[start]) for word in ("unsubscribe", "from")], length) if is_ended else ([], 0)
     if length := phrase_length(tokens, start, _NOTING):
         # "one for the memo: repeat buyers spend more"
-        noun, colon = (*tokens[start + length : start + length + 2], None, None)[:2]
+        noun, colon = token_at(tokens, start + length), token_at(tokens, start + length + 1)
         is_noted = noun is not None and wording.is_of_catalog(noun.word) and colon is not None and colon.value == ":"
         return ([_word(word, tokens[start]) for word in ("note", "in", "the")], length) if is_noted else ([], 0)
     subject: list[Token] = []

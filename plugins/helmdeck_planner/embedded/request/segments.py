@@ -13,6 +13,7 @@ from helmdeck_planner.embedded.request.lead_ins import emphasizes, without_lead_
 from helmdeck_planner.embedded.request.negation import phrase_length, starts_exclusion
 from helmdeck_planner.embedded.request.repeats import repeats_object, starts_repeat
 from helmdeck_planner.embedded.request.states import is_never_verb, is_thing, starts_state
+from helmdeck_planner.embedded.request.tokens import token_at
 from helmdeck_planner.embedded.request.word_lists import word_list, word_rows
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -157,7 +158,7 @@ def _ends_context(current: Sequence[Token], tokens: Sequence[Token], wording: Wo
 
 def _starts_reason(tokens: Sequence[Token], place: int) -> bool:
     """Whether a fact about a command starts behind its comma: "switch it off, it has been failing since noon"."""
-    subject, verb = (*tokens[place : place + 2], None, None)[:2]
+    subject, verb = token_at(tokens, place), token_at(tokens, place + 1)
     if subject is None or verb is None or place + 2 >= len(tokens):
         return False
     is_finite = verb.word in _FINITE or verb.word.endswith("n't")
@@ -175,7 +176,7 @@ def _leading_verb(tokens: Sequence[Token], wording: Wording) -> tuple[str, ...]:
 
 def _is_end(tokens: Sequence[Token], place: int, current: Sequence[Token]) -> bool:
     token = tokens[place]
-    following = tokens[place + 1] if place + 1 < len(tokens) else None
+    following = token_at(tokens, place + 1)
     if token.kind is Kind.BREAK:
         continues = following is not None and following.kind in (Kind.CODE, Kind.SQL, Kind.QUOTE)
         return not (continues or (bool(current) and current[-1].value in (":", ",")))
@@ -275,7 +276,7 @@ def _starts_command(
     if place >= len(tokens):
         return False
     token = tokens[place]
-    following = tokens[place + 1] if place + 1 < len(tokens) else None
+    following = token_at(tokens, place + 1)
     if starts_exclusion(tokens, place, wording):
         return True
     if token.kind is Kind.SQL:
@@ -303,14 +304,14 @@ def _starts_command(
         return is_asking and place + 2 < len(tokens) and bool(following and following.kind not in _NOT_ASKED)
     if verb := wording.verb(token.word):
         if is_strong or verb not in NOUNS_TOO or wording.language is not ENGLISH:
-            return not (token.value[:1].isupper() and wording.language is not ENGLISH and not is_strong)
+            return not (token.is_capital and wording.language is not ENGLISH and not is_strong)
         return (
             has_object
             or _requests_other(tokens, place, wording)
             or _names_value(tokens, place + 1, wording)
-            or bool(following and (wording.preposition(following) or following.value[:1].isupper()))
+            or bool(following and (wording.preposition(following) or following.is_capital))
         )
-    if wording.is_filler(token.word) or wording.preposition(token) or token.value[:1].isupper():
+    if wording.is_filler(token.word) or wording.preposition(token) or token.is_capital:
         return False
     if following is None:
         return False
@@ -377,7 +378,7 @@ def _is_noun(tokens: Sequence[Token], wording: Wording) -> bool:
 
 def _requests_other(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
     """Whether a verb and a noun follow a value, and the catalog has neither: "post 'hi' and order pizza for six"."""
-    verb, noun, before = tokens[place], (*tokens[place + 1 : place + 2], None)[0], tokens[place - 2 : place - 1]
+    verb, noun, before = tokens[place], token_at(tokens, place + 1), tokens[place - 2 : place - 1]
     is_pair = noun is not None and noun.is_word and noun.value.islower() and not wording.is_filler(noun.word)
     is_other = is_pair and not (wording.is_of_catalog(verb.word) or wording.is_of_catalog(noun.word if noun else ""))
     is_joined = tokens[place - 1].word in wording.language.joints
@@ -389,7 +390,7 @@ def _asks_state(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
 
     Behind another question, the thing may be any noun: "which files changed, and is CI ok?".
     """
-    before, following = tokens[place - 1], (*tokens[place + 1 : place + 2], None)[0]
+    before, following = tokens[place - 1], token_at(tokens, place + 1)
     end = next((token.value for token in tokens[place:] if token.value in _END_MARKS and token.kind is Kind.MARK), "")
     is_thing_next = following is not None and (is_thing(following) or following.word in _ARTICLES)
     return before.is_word and end == "?" and (is_thing_next or _continues_questions(tokens, place, wording))
@@ -399,17 +400,17 @@ def _continues_questions(tokens: Sequence[Token], place: int, wording: Wording) 
     """Whether a noun and its possible state follow, behind a question of the same sentence."""
     ends = [other for other in range(place) if tokens[other].kind is Kind.MARK and tokens[other].value in ".!?;:"]
     before = tokens[(ends or [-1])[-1] + 1 : place]
-    noun, state = (*tokens[place + 1 : place + 3], None, None)[:2]
+    noun, state = token_at(tokens, place + 1), token_at(tokens, place + 2)
     if noun is None or state is None or not (noun.is_word and (state.is_word or state.is_value)):
         return False
-    is_noun = noun.value[:1].isupper() or wording.is_of_catalog(noun.word)
+    is_noun = noun.is_capital or wording.is_of_catalog(noun.word)
     is_noun = is_noun and not noun.word.endswith(("ed", "ing"))
     return is_noun and any(token.word in _QUESTIONS_AFTER_JOINT for token in before)
 
 
 def _names_value(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
     """Whether a word of the catalog and its value follow a verb: "and close issue 5"."""
-    first, second = (*tokens[place : place + 2], None, None)[:2]
+    first, second = token_at(tokens, place), token_at(tokens, place + 1)
     is_label = first is not None and first.is_word and wording.is_of_catalog(first.word)
     return is_label and second is not None and second.is_value
 

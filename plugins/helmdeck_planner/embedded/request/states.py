@@ -8,6 +8,7 @@ from typing import Final
 from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.request.clauses import base_form
 from helmdeck_planner.embedded.request.lead_ins import without_lead_ins
+from helmdeck_planner.embedded.request.tokens import token_at
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -42,7 +43,7 @@ def starts_state(tokens: Sequence[Token], place: int, current: Sequence[Token], 
         return False
     is_label = tokens[place].is_word and not is_thing(tokens[place]) and wording.is_of_catalog(tokens[place].word)
     first = place + is_label  # "booking HB-5520 is off"
-    thing, state = (*tokens[first : first + 2], None, None)[:2]
+    thing, state = token_at(tokens, first), token_at(tokens, first + 1)
     if thing is None or state is None or not is_thing(thing) or not state.is_word:
         return False
     if state.word in _STATING:

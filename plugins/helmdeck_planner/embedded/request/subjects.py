@@ -8,6 +8,7 @@ from typing import Final, Protocol
 from helmdeck_language import ENGLISH, NOUNS_TOO, Kind, Token, stem
 from helmdeck_planner.embedded.request.concepts import concepts
 from helmdeck_planner.embedded.request.states import is_thing
+from helmdeck_planner.embedded.request.tokens import token_at
 from helmdeck_planner.embedded.request.word_lists import word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -73,11 +74,8 @@ def subject_before(part: Clause, after: Clause, between: str, wording: Wording) 
     rest = part.tokens[end:]
     if not end or not (_describes(rest, is_before_colon=is_colon) if rest else not adds):
         return ()
-    if has_lead and rest:
-        return ()
     is_about = is_colon or has_lead or any(token.word in _POINTING for token in after.tokens)
-    # "..., so squash and close": what names no other thing acts on this one.
-    is_about |= any(word in _SO for word in between.split()) and not any(map(_is_other, after.tokens))
+    is_about |= any(word in _SO for word in between.split())  # "..., so squash and close"
     return part.tokens[:end] if is_about else ()
 
 
@@ -109,7 +107,7 @@ def _is_of_catalog(word: str, wording: Wording) -> bool:
 
 def _may_be_noun(tokens: Sequence[Token], place: int, wording: Wording) -> bool:
     """Whether what looks like a verb starts no command: "issue 92", "pull request 57", but not "close issue 92"."""
-    word, following = tokens[place].word, (*tokens[place + 1 : place + 2], None)[0]
+    word, following = tokens[place].word, token_at(tokens, place + 1)
     if following is None:
         return False
     is_labelled = word in NOUNS_TOO and following.is_value and following.kind is not Kind.QUOTE
@@ -123,7 +121,3 @@ def _describes(tokens: Sequence[Token], *, is_before_colon: bool) -> bool:
         return False
     is_request = any(token.word in _REQUESTING - _FINITE for token in tokens)
     return tokens[0].word in _FINITE and (is_before_colon or not is_request)
-
-
-def _is_other(token: Token) -> bool:
-    return token.kind in (*_OWN, Kind.URL, Kind.SQL) or (token.is_word and is_thing(token))

@@ -38,8 +38,6 @@ def with_text(part: Part, request: str) -> Part | None:
 
 
 def _after_person(tokens: Sequence[Token]) -> int:
-    """Return where a statement starts behind its receiver: "tell #ops we are live", "let #ops know the lift works"; 0 without one."""
-    is_let = [token.word for token in tokens[::2]][:1] == ["let"] and len(tokens) > 2 and tokens[2].word == "know"
-    start = 3 if is_let else 2
-    has_receiver = len(tokens) > start + 1 and tokens[1].is_value and (is_let or tokens[0].word in _TELLING)
-    return start if has_receiver and tokens[start].word in _STATEMENT_STARTS else 0
+    """Return where a statement starts behind its receiver: "tell #ops we are live"; 0 without one."""
+    has_receiver = len(tokens) > 3 and tokens[1].is_value and tokens[0].word in _TELLING
+    return 2 if has_receiver and tokens[2].word in _STATEMENT_STARTS else 0

@@ -10,11 +10,13 @@ from typing import Final
 
 import attrs
 
-from helmdeck_language import ACTIONS, ENGLISH, READING, Kind, Token
+from helmdeck_language import ENGLISH, Kind, Token
+from helmdeck_planner.embedded.request.acts import reads
 from helmdeck_planner.embedded.request.conditional import states_condition, trailing_condition
 from helmdeck_planner.embedded.request.negation import is_exception, phrase_length
 from helmdeck_planner.embedded.request.part import Part
 from helmdeck_planner.embedded.request.states import is_thing
+from helmdeck_planner.embedded.request.tokens import token_at
 from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -124,7 +126,7 @@ def _is_cancelled_by(tokens: Sequence[Token]) -> bool:
     length = phrase_length(tokens, place, _CANCELLING)
     if not length:
         return False
-    after = tokens[place + length] if place + length < len(tokens) else None
+    after = token_at(tokens, place + length)
     return after is None or after.kind in (Kind.MARK, Kind.BREAK) or after.word in _AFTER_CANCELLING
 
 
@@ -152,7 +154,7 @@ def _is_withdrawn(part: Part, lead: Sequence[Token], wording: Wording) -> bool:
     start = next((place + 1 for place in range(len(lead) - 1, -1, -1) if lead[place].kind is Kind.MARK), 0)
     before = (*lead[start:], *part.tokens[: max(place, 0)])
     words = [token.word.replace("\u2019", "'") for token in before]
-    if not ACTIONS.get(verb, frozenset()).isdisjoint(READING) or not _ADDRESSED.isdisjoint(words):
+    if reads(verb) or not _ADDRESSED.isdisjoint(words):
         return False
     if any(phrase_length(before, place, _WAVERING) for place in range(len(before))):
         return verb not in _NEEDING
@@ -164,7 +166,7 @@ def _is_reported(tokens: Sequence[Token]) -> bool:
     place = next((place for place, token in enumerate(tokens[: _MOST_NAME + 1]) if token.word in _REPORTING), 0)
     if _names_source(tokens):
         return True
-    is_name = place > 0 and all(token.is_word and token.value[:1].isupper() for token in tokens[:place])
+    is_name = place > 0 and all(token.is_word and token.is_capital for token in tokens[:place])
     is_name = is_name and tokens[0].word not in _SPEAKING
     after = tokens[place + 1 : place + 3]
     if not is_name or len(after) < 2:
@@ -176,7 +178,7 @@ def _is_reported(tokens: Sequence[Token]) -> bool:
 def _names_source(tokens: Sequence[Token]) -> bool:
     """Whether words start like "according to Bob"."""
     is_source = [token.word for token in tokens[:2]] == ["according", "to"] and len(tokens) > 2
-    return is_source and tokens[2].is_word and tokens[2].value[:1].isupper()
+    return is_source and tokens[2].is_word and tokens[2].is_capital
 
 
 def _takes_fraction(part: Part) -> bool:
@@ -186,7 +188,7 @@ def _takes_fraction(part: Part) -> bool:
     if part.tokens[-1].word in _HALFWAY:
         return True
     start = 1 + any(token.word in _ARTICLES for token in part.tokens[1:2])
-    share, of = (*part.tokens[start : start + 2], None, None)[:2]
+    share, of = token_at(part.tokens, start), token_at(part.tokens, start + 1)
     if share is None or of is None or of.word != "of":
         return False
     return share.word in _FRACTIONS or share.value.endswith("%")

@@ -8,18 +8,19 @@ from typing import Any, Final
 
 import attrs
 
-from helmdeck_language import ACTIONS, READING, Action, Kind, Token, stem
+from helmdeck_language import READING, Action, Kind, Token, stem
 from helmdeck_planner.embedded.arguments.described import states_only_inputs
 from helmdeck_planner.embedded.arguments.draft import Draft
-from helmdeck_planner.embedded.arguments.fill import Sources, arguments_of, drafted
+from helmdeck_planner.embedded.arguments.fill import arguments_of, drafted
+from helmdeck_planner.embedded.arguments.sources import Sources
 from helmdeck_planner.embedded.choice.choose import Scored
 from helmdeck_planner.embedded.choice.confidence import is_gap
 from helmdeck_planner.embedded.choice.meanings import MAX_COMPARED
 from helmdeck_planner.embedded.entries.profiles import Profile, Profiles
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.pick import Pick
-from helmdeck_planner.embedded.request.opposites import OPPOSITES
 from helmdeck_planner.embedded.request.parts import Part
+from helmdeck_planner.embedded.request.tokens import token_at
 from helmdeck_planner.embedded.request.word_lists import word_list, word_rows
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -53,7 +54,7 @@ def with_further(before: Pick, after: Pick, sources: Sources) -> Pick | None:
     if profile is None or before.part.is_excluded:
         return None
     args = {**arguments_of(drafted(before.part, profile, sources)), **before.part.further}
-    creates = Action.CREATE in ACTIONS.get(profile.verb, frozenset())
+    creates = Action.CREATE in profile.actions
     # What was only just created has no id that another step could take.
     is_own = after.profile is not None and after.profile is not profile and not creates
     if is_own and after.found[0].is_complete and (after.found[0].takes_any or after.found[0].is_named):
@@ -99,7 +100,7 @@ def _stated(part: Part, profile: Profile, known: Mapping[str, Any], sources: Sou
     """Return the open inputs of a step that all words of a part behind it state: "press enter", "show those, at most 10"."""
     if len(part.tokens) > 1 and part.tokens[0].word == "say" and part.tokens[1].kind is Kind.NUMBER:
         part = attrs.evolve(part, tokens=part.tokens[1:], verb="", verb_place=-1)  # "a dry run, say 20 minutes"
-    reads = ACTIONS.get(part.verb, frozenset()) <= READING
+    reads = part.actions <= READING
     alone = Sources(sources.request, sources.wording, defaults=known)
     draft = drafted(part if reads else attrs.evolve(part, verb="", verb_place=-1), profile, alone)
     stated = [each for each in profile.properties if each.name in draft.args.keys() - known.keys()]
@@ -121,7 +122,7 @@ def updated(part: Part, found: Sequence[Scored], sources: Sources, profiles: Pro
     about = attrs.evolve(part, tokens=(part.tokens[0], pointing))
     rows = []
     for profile in _of_server(before.profile, profiles):
-        is_update = Action.UPDATE in ACTIONS.get(profile.verb, frozenset()) and not profile.deletes
+        is_update = Action.UPDATE in profile.actions and not profile.deletes
         if not is_update or profile.writes is False or not set(profile.name) & set(before.profile.name):
             continue
         known = arguments_of(drafted(about, profile, sources))
@@ -190,7 +191,7 @@ def further(part: Part, profile: Profile, known: Mapping[str, Any], sources: Sou
     inputs = [each for each in profile.properties if each.name not in known]
     verb = part.tokens[0].word
     for each in inputs if refers else ():
-        unlabelled = [token for token in rest if not (token.is_word and _stems(token, wording) & _labels(each))]
+        unlabelled = [token for token in rest if not (token.is_word and _stems(token, wording) & each.stems)]
         if len(unlabelled) < len(rest) and (value := _value(each, unlabelled, sources)) is not None:
             return {each.name: value}
     for each in inputs:
@@ -220,7 +221,7 @@ def _without_object(tokens: Sequence[Token], profile: Profile, wording: Wording)
     rest: list[Token] = []
     refers = False
     for place, token in enumerate(tokens):
-        before = tokens[place - 1] if place else None
+        before = token_at(tokens, place - 1)
         is_result = token.word in _RESULTS or stem(token.word) in profile.name
         if token.word in _POINTING or token.word == "its":
             refers = True
@@ -234,17 +235,13 @@ def _without_object(tokens: Sequence[Token], profile: Profile, wording: Wording)
     return rest, refers
 
 
-def _labels(each: Property) -> frozenset[str]:
-    return each.labels | frozenset(map(stem, each.words))
-
-
 def _stems(token: Token, wording: Wording) -> frozenset[str]:
     return frozenset(stem(word) for word in (token.word, *wording.nouns(token.word)))
 
 
 def _is_named_by(verb: str, each: Property) -> bool:
     """Whether a verb says which input a clause states: "label" and "tag" for ``labels``, "describe" for ``description``."""
-    if _STATING.get(verb, frozenset()) & _labels(each) or stem(verb) in _labels(each):
+    if _STATING.get(verb, frozenset()) & each.stems or stem(verb) in each.stems:
         return True
     return len(verb) >= _MIN_COMMON and any(word.startswith(verb[:_MIN_COMMON]) for word in each.words)
 
@@ -253,7 +250,7 @@ def _value(each: Property, tokens: Sequence[Token], sources: Sources) -> Any:
     """Return what some words state for an input; ``None`` unless all of them are its value."""
     words = list(_stripped(tokens, sources.wording))
     if each.role is Role.BOOLEAN:
-        return True if all(stem(token.word) in each.hints | _labels(each) for token in words) else None
+        return True if all(stem(token.word) in each.hints | each.stems for token in words) else None
     if not words or all(token.word in _PARTICLES for token in words):
         return None
     if each.is_list and each.role is not Role.OTHER:
@@ -326,7 +323,7 @@ def _plain(rest: Sequence[Token], profile: Profile, known: Collection[str], sour
 
 def _is_taken(draft: Draft, place: int) -> bool:
     token = draft.tokens[place]
-    labels = frozenset[str]().union(*(_labels(each) for each in draft.profile.properties if each.name in draft.args))
+    labels = frozenset[str]().union(*(each.stems for each in draft.profile.properties if each.name in draft.args))
     return (
         place in draft.used_places
         or token.kind is Kind.MARK
@@ -350,15 +347,8 @@ def _state(verb: str, inputs: Sequence[Property]) -> dict[str, Any]:
 
 
 def _switch(verb: str, rest: Sequence[Token], inputs: Sequence[Property], wording: Wording) -> dict[str, Any]:
-    """Return the switch that a state or a key names: "keep it private" for ``public``, "with Enter" for ``submit``."""
+    """Return the switch that a key names: "confirm it with Enter" for ``submit``."""
     words = [stem(token.word) for token in _stripped(rest, wording)]
-    if len(words) != 1:
+    if len(words) != 1 or verb in _SETTING or not rest[-1].is_capital:
         return {}
-    for each in inputs:
-        if each.role is Role.BOOLEAN:
-            undone = {stem(OPPOSITES[word]) for word in each.words if word in OPPOSITES}
-            if verb in _SETTING and words[0] in undone:
-                return {each.name: False}
-            if verb not in _SETTING and words[0] in each.hints and rest[-1].value[:1].isupper():
-                return {each.name: True}
-    return {}
+    return next(({each.name: True} for each in inputs if each.role is Role.BOOLEAN and words[0] in each.hints), {})
