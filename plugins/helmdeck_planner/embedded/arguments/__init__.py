@@ -10,12 +10,12 @@ values             modules
 by their form      ``typed_values`` (URLs, mail addresses, SQL), ``paths``, ``file_types``, ``dates``, ``times``, ``zones``,
                    ``currencies``, ``ids``, ``refs`` (branches, repositories), ``screen`` (elements, keys), ``replacement``
 numbers            ``numbers``; ``number_words``, ``quantities``, ``stated_numbers`` read them, ``number_fit`` compares them
-by words           ``labels`` (a word names the input), ``fields``, ``sides`` ("from", "to"), ``quotes``, ``exclusions``
-closed lists       ``choices``, ``switches``, ``examples`` of a description, ``described`` (words of a description)
-names              ``names``, ``listed`` (several), ``unlabelled_names`` finds and ``proper_names`` sets them, ``name_words``, ``places``
+by words           ``labels`` (a word names the input), ``fields``, ``sides`` ("from", "to"), ``led``, ``quotes``, ``exclusions``
+closed lists       ``choices``, ``switches``, ``turned``, ``examples`` of a description, ``described`` (words of a description)
+names              ``names``, ``listed`` (several), ``unlabelled_names`` finds and ``proper_names`` sets them, ``name_words``, ``places``, ``addresses``
 texts              ``phrases``, ``told``, ``free_text`` (topics), ``queries``, ``results``, ``required_texts``
 objects            ``items`` of a list, with ``item_fields``, ``item_words``, ``item_clauses``, ``item_references``; ``objects``
 other parts        ``sources``; ``references`` ("it"), ``context``, ``background``; ``enumerations`` repeats a part for several values
-what is left       ``left_values``, ``left_numbers``: two models, for values that no rule uses
+what is left       ``only_value``; ``left_values``, ``left_numbers``: two models, for values that no rule uses
 =================  =============================================================================================================
 """
