@@ -425,10 +425,3 @@ def test_rates_units_and_refs_go_to_their_inputs(
     entry: dict[str, Any], request_text: str, args: dict[str, Any]
 ) -> None:
     assert arguments(request_text, entry) == args
-
-
-@each_case("request_text", ["hi", "ok", "ok, good", "good morning"])
-def test_a_greeting_has_no_step(request_text: str) -> None:
-    post = {**tool("chat_post"), "description": "Post a message to a channel."}
-    check = {**tool("av_validate"), "description": "Check that a file is ok."}
-    assert [step["tool"] for step in plan(request_text, post, check)] == ["unknown"]

@@ -11,6 +11,7 @@ from helmdeck_language import ENGLISH, Kind, Token
 from helmdeck_planner.embedded.request.corrections import without_corrections
 from helmdeck_planner.embedded.request.lead_ins import without_lead_ins
 from helmdeck_planner.embedded.request.negation import phrase_length
+from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -29,6 +30,9 @@ _BORDERS: Final = (Kind.MARK, Kind.BREAK, Kind.SQL)
 _MOST_OF_OBJECT: Final = 5
 # Words of the first object and its value, so that a long list takes no long time.
 MOST_OF_CLAUSE: Final = 20
+_NUMBERS: Final = ("no", "nr", "nos")
+_EXPLAINING: Final = ("i.e", "e.g", "etc")
+_COMPARED: Final = ("vs", "v")
 _FORGETTING: Final = phrase_list("forgetting")
 _WAITING: Final = phrase_list("waiting")
 
@@ -37,7 +41,7 @@ def rephrased(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:
     """Return "remind me to" for "don't let me forget", "wait until" for "do nothing until", and "unstaged" for "not staged"."""
     if wording.language is not ENGLISH:
         return tokens
-    tokens = _with_opposites(without_corrections(tokens, wording), wording)
+    tokens = _with_opposites(without_corrections(_without_abbreviations(tokens), wording), wording)
     # Without an entry that waits, such a part only excludes.
     waiting = _WAITING if wording.is_of_catalog("wait") else {}
     found: list[Token] = []
@@ -54,6 +58,22 @@ def rephrased(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:
         else:
             found.append(tokens[place])
             place += 1
+    return found
+
+
+def _without_abbreviations(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Leave out "no." before a number or an id, where it excludes nothing, "e.g." and "i.e.", and the full stop of "vs."."""
+    found: list[Token] = []
+    place = 0
+    while place < len(tokens):
+        token, following, after = (*tokens[place : place + 3], None, None)[:3]
+        has_stop = following is not None and following.value == "." and following.start == token.end
+        is_number = has_stop and token.word in _NUMBERS and after is not None and (after.is_value or is_thing(after))
+        if has_stop and (is_number or token.value.lower() in _EXPLAINING):
+            place += 2
+            continue
+        found.append(token)
+        place += 1 + (has_stop and token.word in _COMPARED)
     return found
 
 

@@ -1,0 +1,33 @@
+"""Greetings have no step, and abbreviations are neither exclusions nor names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.case_support import each_case
+from tests.helmdeck_planner.test_argument_values import SWITCH, arguments, described, plan, tool
+
+
+@each_case("request_text", ["hi", "ok", "ok, good", "good morning"])
+def test_a_greeting_has_no_step(request_text: str) -> None:
+    post = {**tool("chat_post"), "description": "Post a message to a channel."}
+    check = {**tool("av_validate"), "description": "Check that a file is ok."}
+    assert [step["tool"] for step in plan(request_text, post, check)] == ["unknown"]
+
+
+PAY = tool("pay_invoice", invoice_id=described("Number of the invoice"))
+RESTART = tool("restart_container", {"force": SWITCH}, container=described("Name or id"))
+
+
+@each_case(
+    ("entry", "request_text", "args"),
+    [
+        (PAY, "pay invoice no. 1001", {"invoice_id": "1001"}),
+        (PAY, "pay the invoice No. 1001", {"invoice_id": "1001"}),
+        (RESTART, "restart the container web, i.e. by force", {"container": "web", "force": True}),
+    ],
+)
+def test_abbreviations_exclude_nothing_and_are_no_names(
+    entry: dict[str, Any], request_text: str, args: dict[str, Any]
+) -> None:
+    assert arguments(request_text, entry) == args
