@@ -18,6 +18,7 @@ from helmdeck_planner.embedded.hints import headings_of
 from helmdeck_planner.embedded.part_reader import PartReader
 from helmdeck_planner.embedded.pick import Pick
 from helmdeck_planner.embedded.request.parts import Part, split_parts
+from helmdeck_planner.embedded.request.repeats import without_abbreviations
 from helmdeck_planner.embedded.request.wording import Wording, is_foreign_text, language_of
 from helmdeck_selection import LexicalIndex
 
@@ -60,7 +61,7 @@ class Understood:
 def understand(request: str, lexical: LexicalIndex, profiles: Profiles) -> Understood:
     """Split a request into parts and choose an entry for each."""
     separated = separate(request, lexical.read(request))
-    tokens = scan(separated.request)
+    tokens = without_abbreviations(scan(separated.request))
     language = language_of([token.word for token in tokens if token.is_word], lexical.lexicon)
     wording = Wording(language, lexical.lexicon, profiles.vocabulary, lexical.verbs)
     is_too_long = len(tokens) > MAX_TOKENS

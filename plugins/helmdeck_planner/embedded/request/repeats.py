@@ -12,6 +12,7 @@ from helmdeck_planner.embedded.request.corrections import without_corrections
 from helmdeck_planner.embedded.request.lead_ins import without_lead_ins
 from helmdeck_planner.embedded.request.negation import phrase_length
 from helmdeck_planner.embedded.request.states import is_thing
+from helmdeck_planner.embedded.request.tokens import token_at
 from helmdeck_planner.embedded.request.word_lists import phrase_list, word_list
 from helmdeck_planner.embedded.request.wording import Wording
 
@@ -41,7 +42,7 @@ def rephrased(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:
     """Return "remind me to" for "don't let me forget", "wait until" for "do nothing until", and "unstaged" for "not staged"."""
     if wording.language is not ENGLISH:
         return tokens
-    tokens = _with_opposites(without_corrections(_without_abbreviations(tokens), wording), wording)
+    tokens = _with_opposites(without_corrections(tokens, wording), wording)
     # Without an entry that waits, such a part only excludes.
     waiting = _WAITING if wording.is_of_catalog("wait") else {}
     found: list[Token] = []
@@ -61,12 +62,12 @@ def rephrased(tokens: Sequence[Token], wording: Wording) -> Sequence[Token]:
     return found
 
 
-def _without_abbreviations(tokens: Sequence[Token]) -> Sequence[Token]:
+def without_abbreviations(tokens: Sequence[Token]) -> Sequence[Token]:
     """Leave out "no." before a number or an id, where it excludes nothing, "e.g." and "i.e.", and the full stop of "vs."."""
     found: list[Token] = []
     place = 0
     while place < len(tokens):
-        token, following, after = (*tokens[place : place + 3], None, None)[:3]
+        token, following, after = tokens[place], token_at(tokens, place + 1), token_at(tokens, place + 2)
         has_stop = following is not None and following.value == "." and following.start == token.end
         is_number = has_stop and token.word in _NUMBERS and after is not None and (after.is_value or is_thing(after))
         if has_stop and (is_number or token.value.lower() in _EXPLAINING):
