@@ -31,3 +31,9 @@ def test_abbreviations_exclude_nothing_and_are_no_names(
     entry: dict[str, Any], request_text: str, args: dict[str, Any]
 ) -> None:
     assert arguments(request_text, entry) == args
+
+
+def test_a_word_of_everyday_english_is_not_a_code() -> None:
+    buy = tool("buy", symbol=described("Ticker symbol, e.g. ACME"))
+    assert all("symbol" not in step["args"] for step in plan("buy milk", buy))
+    assert arguments("buy ACME", buy) == {"symbol": "ACME"}

@@ -35,6 +35,7 @@ _PEOPLE: Final = re.compile(
     r"\b(?:users?|person|people|member|assignee|account|login|owner|contact|customer|attendee|calendar|e-?mail address|e-?mail or|or e-?mail|name, e-?mail)\b",
     re.IGNORECASE,
 )
+_CODE_EXAMPLE: Final = re.compile(r"\b(?:e\.g\.,?|such as|like|example:?)\s+['\"`]?[A-Z]{2,6}\b")
 _ARROWS: Final = ("\u2192", "\u21d2")
 _NO_PLACES: Final = (Kind.EMAIL, Kind.PATH, Kind.URL, Kind.SLUG, Kind.CODE, Kind.SQL, Kind.GLOB)
 
@@ -240,6 +241,9 @@ class Draft:
 
         :param is_alone: the value is the token; otherwise the token is one of several.
         """
+        is_plain = is_alone and token.is_word and token.value.islower() and self.wording.is_word(token.word)
+        if is_plain and not each.choices and _CODE_EXAMPLE.search(each.text):
+            return False  # "buy milk" for "Ticker symbol, e.g. ACME"
         is_path = token.kind is Kind.PATH
         if each.role is Role.PLACE:
             # "destination" may be a path.
