@@ -37,3 +37,33 @@ def test_a_word_of_everyday_english_is_not_a_code() -> None:
     buy = tool("buy", symbol=described("Ticker symbol, e.g. ACME"))
     assert all("symbol" not in step["args"] for step in plan("buy milk", buy))
     assert arguments("buy ACME", buy) == {"symbol": "ACME"}
+
+
+TICKETS = tool("list_tickets", {"status": {"enum": ["new", "open"]}})
+TICKET = {**tool("create_ticket", subject=described("Subject")), "annotations": {"readOnlyHint": False}}
+BUCKET = described("Name of the bucket")
+KEY = described("Key of the object")
+UPLOAD = tool("upload_object", bucket=BUCKET, key=KEY, path=described("Path of the local file"))
+DROP = {**tool("delete_object", bucket=BUCKET, key=KEY), "annotations": {"destructiveHint": True}}
+SPOTS = tool(
+    "find_spots", {"max_price": described("Highest price in euros", {"type": "number"})}, near=described("Place")
+)
+
+
+def test_open_things_are_listed_and_none_is_opened() -> None:
+    assert [step["tool"] for step in plan("open tickets of Ann", TICKETS, TICKET)] == ["list_tickets"]
+
+
+def test_a_deletion_for_later_is_a_gap() -> None:
+    [step] = plan("delete in/a.txt from logs-2027 after 30 days", DROP)
+    assert step["tool"] == "unknown"
+    assert "after 30 days" in step["rationale"]
+
+
+def test_bucket_key_and_local_file_go_to_their_inputs() -> None:
+    found = arguments("upload /tmp/a.txt to logs-2027 as in/a.txt", UPLOAD)
+    assert found == {"bucket": "logs-2027", "key": "in/a.txt", "path": "/tmp/a.txt"}
+
+
+def test_the_number_of_a_plate_is_not_a_price() -> None:
+    assert all("max_price" not in step["args"] for step in plan("find spots near B-AX 417", SPOTS))

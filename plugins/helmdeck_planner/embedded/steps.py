@@ -32,7 +32,7 @@ _ALMOST: Final = 0.5
 # When a change is wanted, where it is not at once.
 _DEFERRING: Final = re.compile(
     r"\b(?:at the (?:end|start|beginning) of (?:the |this |next )?\w+|tonight|later(?: today)?|next (?:week|month|year)|in an? (?:hour|week|month)|"
-    r"in \d+ (?:seconds?|minutes?|hours?|days?|weeks?|months?))\b",
+    r"in \d+ (?:seconds?|minutes?|hours?|days?|weeks?|months?)|after \d+ (?:seconds?|minutes?|hours?|days?|weeks?|months?))\b",
     re.IGNORECASE,
 )
 # Verbs of entries that only set their optional inputs, and the inputs that say of which thing.
@@ -144,6 +144,8 @@ def _with_look_ups(
     if draft is None:
         return _step(pick, {}, is_foreign=understood.is_not_of_catalog), []
     args = arguments_of(draft)
+    if draft.profile.deletes and (when := _deferred(draft)):
+        return _gap(f"{quoted(pick.part.text)} is for later ({when}), and {draft.profile.entry.id} acts at once"), []
     if _changes_nothing(draft.profile, args):
         return _gap(f"{quoted(pick.part.text)} states nothing that {draft.profile.entry.id} changes"), []
     step = _step(pick, args, is_foreign=understood.is_not_of_catalog)
@@ -160,8 +162,7 @@ def _with_look_ups(
 def _unused(draft: Draft) -> list[str]:
     """Return the values of a part that its step does not take: the date of "refund pi_1 on 2026-12-01", "UPS" of "ship it via UPS"."""
     entry = draft.profile.entry
-    later = _DEFERRING.search(draft.part.text) if draft.profile.writes is not False else None
-    deferred = [later[0]] if later and not draft.profile.takes(Role.DATE, Role.TIME) else []
+    deferred = [when] if (when := _deferred(draft)) else []
     taken = " ".join((str(arguments_of(draft)), entry.id, entry.description)).casefold()
     return [
         draft.text(place, word_run(draft, place)[-1]) if token.is_word and not is_thing(token) else token.value
@@ -170,6 +171,14 @@ def _unused(draft: Draft) -> list[str]:
         if token.is_value or is_thing(token) or _is_name_behind_preposition(draft, place)
         if token.value.casefold() not in taken and token.value not in "".join(deferred)
     ] + deferred
+
+
+def _deferred(draft: Draft) -> str:
+    """Return when a change is wanted, if it is not at once and no input takes that; else an empty string."""
+    if draft.profile.writes is False or draft.profile.takes(Role.DATE, Role.TIME):
+        return ""
+    later = _DEFERRING.search(draft.part.text)
+    return later[0] if later else ""
 
 
 def _is_name_behind_preposition(draft: Draft, place: int) -> bool:

@@ -244,6 +244,8 @@ class Draft:
         is_plain = is_alone and token.is_word and token.value.islower() and self.wording.is_word(token.word)
         if is_plain and not each.choices and _CODE_EXAMPLE.search(each.text):
             return False  # "buy milk" for "Ticker symbol, e.g. ACME"
+        if "bucket" in each.words and "/" in token.value and "/" not in each.text:
+            return False  # a key of an object, or a file
         is_path = token.kind is Kind.PATH
         if each.role is Role.PLACE:
             # "destination" may be a path.
@@ -251,7 +253,8 @@ class Draft:
         if each.role is Role.ID and token.kind is Kind.EMAIL:
             return bool(_PEOPLE.search(f"{' '.join(each.words)} {each.text}"))  # "all mails from ann@example.org"
         if each.role is Role.ID and is_path and "/" in token.value:
-            return "/" in each.text or bool(_PATHS & each.hints)
+            is_key = each.words[-1:] == ("key",) and any("bucket" in other.words for other in self.profile.properties)
+            return is_key or "/" in each.text or bool(_PATHS & each.hints)
         if each.role in (Role.QUERY, Role.TEXT, Role.NAME) and is_path and not is_alone:
             return (
                 token.value[0] not in "/~"

@@ -24,6 +24,7 @@ from helmdeck_planner.embedded.arguments.led import fill_led, fill_named_as, fil
 from helmdeck_planner.embedded.arguments.left_values import fill_left, fill_left_beside, replace_doubtful
 from helmdeck_planner.embedded.arguments.names import fill_names, fill_versions
 from helmdeck_planner.embedded.arguments.numbers import fill_dimensions, fill_numbers, fill_units
+from helmdeck_planner.embedded.arguments.object_stores import fill_stored_object
 from helmdeck_planner.embedded.arguments.objects import fill_objects, fill_rows
 from helmdeck_planner.embedded.arguments.only_value import fill_only_value
 from helmdeck_planner.embedded.arguments.paths import fill_folders, fill_made_folder, fill_moved, fill_new_paths
@@ -97,6 +98,7 @@ def begun(part: Part, profile: Profile, sources: Sources) -> Draft:
     fill_dimensions(draft)
     fill_patterns(draft)
     fill_versions(draft)
+    fill_stored_object(draft)
     fill_led(draft)
     fill_typed(draft)
     fill_revision_paths(draft)

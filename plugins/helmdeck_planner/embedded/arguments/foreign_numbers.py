@@ -45,6 +45,9 @@ def cannot_take(tokens: Sequence[Token], place: int, each: Property) -> bool:
     takes_pages = takes_pages and "new" not in words(each.text)  # "set the limit of card 1234 to 500"
     is_of_range = takes_pages and _is_of_range(tokens, place)
     is_former = is_old(tokens, place) and each.side != "source" and _OLD.isdisjoint(each.words)
+    before = tokens[place - 1].value if place else ""
+    if "-" in before and before.isupper() and before.replace("-", "").isalpha():
+        return True  # the plate "B-AX 417"
     starts_time = each.unit is not None and not each.side and _starts_time(tokens, place)
     return is_share or is_of_range or is_former or starts_time or _has_foreign_unit(tokens, place, each)
 

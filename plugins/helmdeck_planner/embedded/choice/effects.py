@@ -93,12 +93,26 @@ def does_too_much(part: Part, profile: Profile) -> bool:
         return True
     if profile.verb in _RESTORING and not any(token.word in _RESTORED for token in part.tokens):
         return True  # "deploy 1.4.3" rolls nothing back
+    if profile.writes is not False and _lists_open(part):
+        return True  # "open tickets of Ann"
     if part.verb == "rename" and profile.verb == "move" and _FILE not in profile.text:
         return True  # a card that moves keeps its name
     if (profile.writes is not False and _takes_another_kind(part, profile)) or _only_lists(part, profile):
         return True
     leaves_out = any(not _EXCLUDING.isdisjoint(each.words) for each in profile.properties)
     return part.is_partial and not (profile.answers or leaves_out)
+
+
+def _lists_open(part: Part) -> bool:
+    """Whether "open" describes the things that are meant, and is not a command: before a plural without an article."""
+    following = part.tokens[part.verb_place + 1 : part.verb_place + 2]
+    is_plural = any(token.is_word and token.value.islower() and token.word.endswith("s") for token in following)
+    return (
+        part.verb_place == 0
+        and part.verb == "open"
+        and is_plural
+        and not any(token.kind is Kind.QUOTE for token in part.tokens)
+    )
 
 
 def _only_lists(part: Part, profile: Profile) -> bool:
