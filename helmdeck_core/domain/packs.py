@@ -126,7 +126,11 @@ PackHandler = Callable[[PackContext, Any], Awaitable[Mapping[str, Any] | PackOut
 
 
 class ExecutingSource(OpenSource, Protocol):
-    """An open catalog source whose entries can be run like packs."""
+    """An open catalog source whose entries can be run like packs.
+
+    It may also have a method ``missing``, which takes the id of an entry that is not in the catalog and returns the ``PackError`` that says
+    why, such as that its server is down; ``None`` if the source does not know it.
+    """
 
     async def run(self, entry_id: str, arguments: Mapping[str, Any], context: PackContext) -> Mapping[str, Any]:
         """Run an entry in the event loop of the caller; a deadline or an interrupt cancels it.
