@@ -67,3 +67,12 @@ def test_bucket_key_and_local_file_go_to_their_inputs() -> None:
 
 def test_the_number_of_a_plate_is_not_a_price() -> None:
     assert all("max_price" not in step["args"] for step in plan("find spots near B-AX 417", SPOTS))
+
+
+def test_the_word_for_a_currency_is_its_code() -> None:
+    code = described("Currency code, e.g. EUR")
+    convert = tool(
+        "convert_currency", amount=described("Amount", {"type": "number"}), from_currency=code, to_currency=code
+    )
+    found = arguments("convert 850 swiss francs to euros", convert)
+    assert found == {"amount": 850, "from_currency": "CHF", "to_currency": "EUR"}

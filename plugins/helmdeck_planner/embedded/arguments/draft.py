@@ -242,7 +242,7 @@ class Draft:
         :param is_alone: the value is the token; otherwise the token is one of several.
         """
         is_plain = is_alone and token.is_word and token.value.islower() and self.wording.is_word(token.word)
-        if is_plain and not each.choices and _CODE_EXAMPLE.search(each.text):
+        if is_plain and each.role in (Role.ID, Role.NAME) and _CODE_EXAMPLE.search(each.text):
             return False  # "buy milk" for "Ticker symbol, e.g. ACME"
         if "bucket" in each.words and "/" in token.value and "/" not in each.text:
             return False  # a key of an object, or a file
