@@ -46,7 +46,7 @@ class UnknownTool(HelmdeckError):
     ) -> None:
         self.name = name
         self.likely: tuple[str, ...] = () if problem else tuple(likely)
-        self.next_action = CHECK_THE_SERVER if problem else next_action
+        self.next_action: str = CHECK_THE_SERVER if problem else next_action
         super().__init__(f"there is no tool {name!r}{f': {problem}' if problem else did_you_mean(name, known)}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -115,9 +115,9 @@ COMBINED = frozenset(
 """Keywords of an object that allow another property to be added."""
 
 TEXT = {"type": "string"}
-TEXTS = {"type": "array", "items": {"type": "string"}}
+TEXTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
 OBJECT = {"type": "object"}
-FAILURE = {
+FAILURE: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {"cause": TEXT, "message": TEXT, "hint": TEXT, "next_action": TEXT, "retryable": {"type": "boolean"}},
     "required": ["cause", "message"],
