@@ -76,3 +76,44 @@ def test_the_word_for_a_currency_is_its_code() -> None:
     )
     found = arguments("convert 850 swiss francs to euros", convert)
     assert found == {"amount": 850, "from_currency": "CHF", "to_currency": "EUR"}
+
+
+START = described("New start, ISO 8601")
+EVENT = tool(
+    "update_event", {"start": START, "end": described("New end, ISO 8601")}, event_id=described("Id of the event")
+)
+MAKE = tool(
+    "create_event",
+    {"end": described("End, ISO 8601"), "reminder_minutes": described("Minutes before", {"type": "integer"})},
+    title=described("Title"),
+    start=described("Start, ISO 8601"),
+)
+REPLY = tool("reply", {"all": SWITCH}, mail_id=described("Id of the mail"), body=described("Text"))
+SEARCH = {
+    **tool("search_mail", {"query": described("Words"), "from_address": described("Only from this sender")}),
+    "annotations": {"readOnlyHint": True},
+}
+
+
+@each_case(
+    ("entry", "request_text", "args"),
+    [
+        (EVENT, "move the event e5 to 2027-02-02 at 10:00", {"event_id": "e5", "start": "2027-02-02T10:00"}),
+        (
+            MAKE,
+            'create the event "Review" on 2027-02-01 from 14:00 to 15:30',
+            {"title": "Review", "start": "2027-02-01T14:00", "end": "2027-02-01T15:30"},
+        ),
+        (
+            MAKE,
+            'create the event "Standup" on 2027-02-01 at 9:15 for 15 minutes',
+            {"title": "Standup", "start": "2027-02-01T09:15"},
+        ),
+        (REPLY, 'reply all to m7 with "Done"', {"mail_id": "m7", "body": "Done", "all": True}),
+        (SEARCH, "find mails from ann@x.org about the budget", {"query": "budget", "from_address": "ann@x.org"}),
+    ],
+)
+def test_short_words_decide_which_end_who_and_about_what(
+    entry: dict[str, Any], request_text: str, args: dict[str, Any]
+) -> None:
+    assert arguments(request_text, entry) == args

@@ -30,6 +30,7 @@ _CURRENCIES: Final = tuple(
         "yen jpy \u00a5",
     )
 )
+_REMINDING: Final = frozenset(("reminder", "remind", "before", "notify", "alert"))
 _PAGES: Final = frozenset(("page", "per", "limit"))
 _TO: Final = ("to", "through")
 _REPLACING: Final = ("change", "update", "set", "correct", "raise", "lower", "increase", "decrease", "reduce", "bump")
@@ -48,6 +49,8 @@ def cannot_take(tokens: Sequence[Token], place: int, each: Property) -> bool:
     before = tokens[place - 1].value if place else ""
     if "-" in before and before.isupper() and before.replace("-", "").isalpha():
         return True  # the plate "B-AX 417"
+    if before == "for" and not _REMINDING.isdisjoint(each.words):
+        return True  # "a call for 15 minutes"
     starts_time = each.unit is not None and not each.side and _starts_time(tokens, place)
     return is_share or is_of_range or is_former or starts_time or _has_foreign_unit(tokens, place, each)
 

@@ -31,9 +31,25 @@ def fill_listed(draft: Draft) -> None:
         draft.set_text(texts[0], places)
 
 
+def _fill_about(draft: Draft) -> None:
+    """Set the only optional query of an entry that reads from the words behind "about": "mails from ann@x.org about the budget"."""
+    queries = [each for each in draft.open_inputs() if each.role is Role.QUERY and not each.is_list]
+    place = next((place for place, token in enumerate(draft.tokens) if token.word == "about"), -1) + 1
+    if len(queries) != 1 or queries[0].is_required or draft.profile.writes is not False or not place:
+        return
+    while draft.is_determiner(place):
+        place += 1
+    end = place
+    while end < len(draft.tokens) and draft.tokens[end].is_word and not draft.preposition(end):
+        end += 1
+    if end > place and draft.used_places.isdisjoint(range(place, end)):
+        draft.set_text(queries[0], list(range(place, end)))
+
+
 def fill_texts(draft: Draft, sources: Sources) -> None:
     """Set required texts: the topic of the part, the text after its verb, or the pasted document."""
     document = sources.document
+    _fill_about(draft)
     for each in draft.open_inputs():
         if not each.is_required and not _is_only_query(draft, each):
             continue

@@ -46,6 +46,9 @@ def _fill_by_name(draft: Draft, each: Property) -> None:
     """Set a switch from the words of its name."""
     if each.words == ("all",):
         places = [place for place in range(len(draft.tokens)) if draft.is_one_of(place, "including")]
+        following = draft.part.verb_place + 1
+        if draft.word(following) == "all" and draft.preposition(following + 1):
+            places = [following]  # "reply all to m7"
         if places := places or _left_out_too(draft, each):
             draft.set(each, True, places[:1])
         return

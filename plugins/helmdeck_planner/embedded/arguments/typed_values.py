@@ -53,6 +53,7 @@ _COMMAND_AFTER: Final = re.compile(r"(?<=\s)(?:--?|[\u2013\u2014])\s+(?P<words>[
 _FOLDERS: Final = frozenset(map(stem, ("directory", "folder")))
 _FILES: Final = frozenset(map(stem, FILE_WORDS))
 # English prepositions before the first and the last moment of a range.
+_MOVING: Final = ("move", "postpone", "reschedule", "shift", "push", "bring", "delay")
 _STARTING: Final = ("from", "after")
 _ENDING: Final = ("to", "until", "before")
 # "e.g", "U.S"
@@ -181,6 +182,8 @@ def _assign(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> 
     if len(inputs) > 1:
         for each in sided:
             wanted = _SOURCE if each.side == "source" else _TARGET
+            if draft.part.verb in _MOVING and each.role in (Role.DATE, Role.TIME):
+                wanted = _TARGET if each.side == "source" else ()
             fitting = [place for place in left if draft.preposition_before(place) in wanted]
             if fitting:
                 _set(draft, each, fitting[:1])
@@ -262,6 +265,8 @@ def _is_sender(draft: Draft, place: int) -> bool:
 def _contradicts(draft: Draft, each: Property, place: int) -> bool:
     """Whether the preposition before a date is that of the other end: "until 1 May" for ``since``."""
     preposition = draft.preposition_before(place)
+    if preposition == "to" and draft.part.verb in _MOVING:
+        return each.side == "target"  # a new beginning: "move it to 1 May"
     return (each.side == "source" and preposition in _ENDING) or (each.side == "target" and preposition in _STARTING)
 
 
@@ -287,7 +292,10 @@ def _set(draft: Draft, each: Property, places: Sequence[int]) -> None:
             elif place >= near:
                 continue
             if time is not None and (moment := with_date(draft, each, time)):
-                draft.set(each, *moment)
+                following = time.places[-1] + 1
+                is_range = start is not None or draft.preposition(following) == "to"
+                if draft.set(each, *moment) and is_range and each.side != "target":
+                    _set_end(draft, each, place if start is not None else following + 1)
                 return
             if time is not None and each.role is Role.DATE and takes_moment(each):
                 return  # "tomorrow at 9"
@@ -298,6 +306,16 @@ def _set(draft: Draft, each: Property, places: Sequence[int]) -> None:
     ]
     beside = [place for time in times if time is not None for place in time.places]
     draft.set(each, values if each.is_list else values[0], places, beside)
+
+
+def _set_end(draft: Draft, start: Property, place: int) -> None:
+    """Set the only input for the end of a range whose start is set: that of "from 14:00 to 15:30"."""
+    ends = [each for each in draft.open_inputs() if each.role is start.role and each.side == "target"]
+    end = time_at(draft, place) if place < len(draft.tokens) else None
+    if len(ends) == 1 and takes_moment(ends[0]) and end is not None and end.minutes is not None:
+        date, mark, _ = re.split(r"([T ])", str(draft.args[start.name]), maxsplit=1)
+        if draft.set(ends[0], f"{date}{mark}{end.minutes // 60:02}:{end.minutes % 60:02}", []):
+            draft.used_places.update(end.places)
 
 
 def _whole(draft: Draft, each: Property, place: int) -> str:
