@@ -181,7 +181,7 @@ def _assign(draft: Draft, inputs: Sequence[Property], places: Sequence[int]) -> 
     sided = [each for each in inputs if each.side and each.name not in draft.args]
     if len(inputs) > 1:
         for each in sided:
-            wanted = _SOURCE if each.side == "source" else _TARGET
+            wanted: Sequence[str] = _SOURCE if each.side == "source" else _TARGET
             if draft.part.verb in _MOVING and each.role in (Role.DATE, Role.TIME):
                 wanted = _TARGET if each.side == "source" else ()
             fitting = [place for place in left if draft.preposition_before(place) in wanted]
