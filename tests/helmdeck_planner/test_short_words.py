@@ -109,6 +109,11 @@ SEARCH = {
             'create the event "Standup" on 2027-02-01 at 9:15 for 15 minutes',
             {"title": "Standup", "start": "2027-02-01T09:15"},
         ),
+        (
+            MAKE,
+            'create the event "Party" on 2027-02-01 from 22:00 to 2:00',
+            {"title": "Party", "start": "2027-02-01T22:00"},
+        ),
         (REPLY, 'reply all to m7 with "Done"', {"mail_id": "m7", "body": "Done", "all": True}),
         (SEARCH, "find mails from ann@x.org about the budget", {"query": "budget", "from_address": "ann@x.org"}),
     ],

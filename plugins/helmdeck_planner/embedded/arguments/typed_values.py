@@ -24,7 +24,7 @@ from helmdeck_planner.embedded.arguments.examples import fill_examples
 from helmdeck_planner.embedded.arguments.labels import has_label
 from helmdeck_planner.embedded.arguments.refs import is_unlike_path
 from helmdeck_planner.embedded.arguments.switches import fill_switches
-from helmdeck_planner.embedded.arguments.times import in_form_of, range_start, time_at, times_of
+from helmdeck_planner.embedded.arguments.times import Time, in_form_of, range_start, time_at, times_of
 from helmdeck_planner.embedded.arguments.turned import fill_turned
 from helmdeck_planner.embedded.choice.weighing import is_file
 from helmdeck_planner.embedded.entries.properties import TEXT_ROLES, Property, Role
@@ -295,7 +295,7 @@ def _set(draft: Draft, each: Property, places: Sequence[int]) -> None:
                 following = time.places[-1] + 1
                 is_range = start is not None or draft.preposition(following) == "to"
                 if draft.set(each, *moment) and is_range and each.side != "target":
-                    _set_end(draft, each, place if start is not None else following + 1)
+                    _set_end(draft, each, time, place if start is not None else following + 1)
                 return
             if time is not None and each.role is Role.DATE and takes_moment(each):
                 return  # "tomorrow at 9"
@@ -308,12 +308,17 @@ def _set(draft: Draft, each: Property, places: Sequence[int]) -> None:
     draft.set(each, values if each.is_list else values[0], places, beside)
 
 
-def _set_end(draft: Draft, start: Property, place: int) -> None:
-    """Set the only input for the end of a range whose start is set: that of "from 14:00 to 15:30"."""
-    ends = [each for each in draft.open_inputs() if each.role is start.role and each.side == "target"]
+def _set_end(draft: Draft, each: Property, start: Time, place: int) -> None:
+    """Set the only input for the end of a range whose start is set: that of "from 14:00 to 15:30", on the same day.
+
+    :param each: the input of the start.
+    """
+    ends = [other for other in draft.open_inputs() if other.role is each.role and other.side == "target"]
     end = time_at(draft, place) if place < len(draft.tokens) else None
-    if len(ends) == 1 and takes_moment(ends[0]) and end is not None and end.minutes is not None:
-        date, mark, _ = re.split(r"([T ])", str(draft.args[start.name]), maxsplit=1)
+    if len(ends) != 1 or not takes_moment(ends[0]) or each.is_list or end is None:
+        return
+    if start.minutes is not None and end.minutes is not None and start.minutes < end.minutes:
+        date, mark, _ = re.split(r"([T ])", str(draft.args[each.name]), maxsplit=1)
         if draft.set(ends[0], f"{date}{mark}{end.minutes // 60:02}:{end.minutes % 60:02}", []):
             draft.used_places.update(end.places)
 
