@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from helmdeck_planner.embedded.arguments.zones import zone_places
 from helmdeck_planner.embedded.entries.profiles import Profile
 from helmdeck_planner.embedded.entries.properties import Property, Role
 from helmdeck_planner.embedded.entries.property_words import ORDINALS
+from helmdeck_planner.embedded.entries.roles import NAME_OF
 from helmdeck_planner.embedded.request.parts import Part
 from helmdeck_planner.embedded.request.states import is_thing
 from helmdeck_planner.embedded.request.wording import Wording
@@ -34,7 +34,6 @@ _MAX_VALUES: Final = 20
 # Inputs of which a name in capitals is a value.
 _WORD_ROLES: Final = (Role.PLACE, Role.NAME, Role.ZONE, Role.ID, Role.KEY, Role.LANGUAGE, Role.CURRENCY)
 
-_NAME_OF: Final = re.compile(r"(?:the )?name of\b", re.IGNORECASE)
 
 Run = tuple[int, int]
 
@@ -120,7 +119,7 @@ def _listed(part: Part, profile: Profile, request: str, wording: Wording) -> Ite
 
 def _takes_name(each: Property) -> bool:
     """Whether a text is the name of a thing: "Name of the package"."""
-    return each.role is Role.TEXT and not each.is_list and bool(_NAME_OF.match(each.text))
+    return each.role is Role.TEXT and not each.is_list and bool(NAME_OF.match(each.text))
 
 
 def _names(tokens: Sequence[Token], verb_place: int, wording: Wording) -> list[Run]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from helmdeck_language import Action, Kind
@@ -24,7 +25,7 @@ def fill_led(draft: Draft) -> None:
 
     Where it comes from may be in between: "move t4 from Home to Work".
     """
-    inputs = [each for each in draft.open_inputs() if each.is_required and each.role in _ROLES and not each.is_list]
+    inputs = _needed(draft, _ROLES)
     tokens = draft.tokens
     if len(inputs) != 2 or draft.part.verb_place != 0 or len(tokens) <= _LED or draft.profile.writes is False:
         return
@@ -43,7 +44,7 @@ def fill_led(draft: Draft) -> None:
 
 def fill_named_as(draft: Draft) -> None:
     """Set a new name and what it is for from "tag main as v2.0"."""
-    inputs = [each for each in draft.open_inputs() if each.is_required and each.role in _ROLES and not each.is_list]
+    inputs = _needed(draft, _ROLES)
     own = [each for each in inputs if each.labels & draft.profile.nouns]
     tokens = draft.tokens
     place = next((place for place, token in enumerate(tokens) if token.word == "as" and place > _DIRECT), -1) + 1
@@ -58,7 +59,7 @@ def fill_named_as(draft: Draft) -> None:
 
 def fill_related(draft: Draft) -> None:
     """Set two inputs from "c13 is a duplicate of c12", of which one is named so."""
-    inputs = [each for each in draft.open_inputs() if each.is_required and each.role is Role.ID and not each.is_list]
+    inputs = _needed(draft, (Role.ID,))
     tokens = draft.tokens
     for place in range(2, len(tokens) - 2) if len(inputs) == 2 else ():
         own = [each for each in inputs if draft.stems(place) & each.labels]
@@ -70,6 +71,10 @@ def fill_related(draft: Draft) -> None:
             draft.set(own[0], tokens[subject].value, [subject])
             draft.set(other, tokens[place + 2].value, [place + 2])
             return
+
+
+def _needed(draft: Draft, roles: Sequence[Role]) -> list[Property]:
+    return [each for each in draft.open_inputs() if each.is_required and each.role in roles and not each.is_list]
 
 
 def _is_name(draft: Draft, place: int, each: Property) -> bool:

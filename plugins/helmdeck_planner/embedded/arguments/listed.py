@@ -12,7 +12,8 @@ from helmdeck_planner.embedded.arguments.name_words import is_noun_of_name, word
 from helmdeck_planner.embedded.entries.properties import Property, Role
 
 _NAMES: Final = (Kind.WORD, Kind.ID, Kind.SLUG, Kind.QUOTE, Kind.HASH)
-_BEING: Final = ("is", "are", "was", "were")
+BEING: Final = ("is", "are", "was", "were")
+"""Words before a name that is their subject: "is Aspen free"."""
 _GOING: Final = ("go", "goes")
 
 
@@ -58,7 +59,7 @@ def _with_noun(draft: Draft, run: list[int]) -> list[int]:
     """Return a name in capitals with the noun behind it: "Fax machine"."""
     end = run[-1] + 1
     is_name = draft.tokens[run[-1]].is_word and draft.tokens[run[-1]].is_capital
-    if draft.word(run[0] - 1) in _BEING:
+    if draft.word(run[0] - 1) in BEING:
         return run  # "is Aspen free"
     return [*run, end] if is_name and end < len(draft.tokens) and is_noun_of_name(draft, end) else run
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from helmdeck_language import Kind, stem
@@ -17,9 +16,9 @@ from helmdeck_planner.embedded.entries.property_words import (
     TEXT_LABELS,
     TITLES,
 )
+from helmdeck_planner.embedded.entries.roles import NAME_OF
 from helmdeck_planner.embedded.request.states import is_thing
 
-_NAME_OF: Final = re.compile(r"(?:the )?name of\b", re.IGNORECASE)
 _JOINING: Final = ("and", "with", "the", "a")
 # Values that are no word of a title.
 _APART: Final = (
@@ -52,7 +51,7 @@ def fill_phrases(draft: Draft) -> None:
             if start <= place or draft.tokens[start].kind not in _STARTS:
                 continue
             is_renaming = draft.preposition(place) == "to"
-            if _NAME_OF.match(each.text) and draft.tokens[start].value.islower() and not is_renaming:
+            if NAME_OF.match(each.text) and draft.tokens[start].value.islower() and not is_renaming:
                 continue  # "the topic orders from the beginning"
             end = end_of_phrase(draft, each, start, is_text=is_text)
             if end - start >= _MIN_WORDS or (end > start and _is_coined(draft, start)):

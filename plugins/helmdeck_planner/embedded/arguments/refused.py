@@ -139,9 +139,9 @@ def _is_change(tokens: Sequence[Token], profile: Profile, each: Property, place:
     is_step = is_step or (before in _ADDING and profile.verb == "set")
     if is_step and profile.verb not in _RAISING:
         return _CHANGES.isdisjoint({*each.words, *words(each.text)})
+    takes_difference = not _DIFFERENCES.isdisjoint(each.words)
     # "we lost 2" is no difference of 2.
-    is_value = before == "to" or any(token.word in _LOSING for token in tokens)
-    return is_value and not _DIFFERENCES.isdisjoint(each.words)
+    return takes_difference and (before == "to" or any(token.word in _LOSING for token in tokens))
 
 
 def _is_quantifier(token: Token, each: Property) -> bool:

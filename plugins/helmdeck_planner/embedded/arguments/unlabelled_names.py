@@ -10,6 +10,7 @@ from helmdeck_language import Kind, stem
 from helmdeck_planner.embedded.arguments.draft import Draft
 from helmdeck_planner.embedded.arguments.free_text import describes_entry, is_gerund
 from helmdeck_planner.embedded.arguments.lead_prepositions import lead_prepositions
+from helmdeck_planner.embedded.arguments.listed import BEING
 from helmdeck_planner.embedded.arguments.name_words import is_inside_name
 from helmdeck_planner.embedded.entries.properties import Property
 from helmdeck_planner.embedded.entries.property_words import (
@@ -26,7 +27,6 @@ INSIDE_NAMES: Final = ("of", "the", "and", "&")
 _RELATING: Final = ("of", "for", "about", "by")
 _MAX_ACRONYM: Final = 5
 _MIN_UNKNOWN: Final = 5
-_BEING: Final = ("is", "are", "was", "were")
 _AUXILIARIES: Final = ("has", "is", "was", "must", "should", "can", "may", "will")
 _ENDS: Final = ".?!:-–—\"'"
 
@@ -107,7 +107,7 @@ def _capitals(draft: Draft, each: Property, start: int) -> list[int]:
         return []  # "Water the plants" and "Waiting for supplier" are longer names
     is_subject = start == 0 > draft.part.verb_place and following < len(tokens) and _is_third_person(draft, following)
     # "Ann's deals", "is Aspen free"
-    is_whole = tokens[run[-1]].is_possessive or draft.word(start - 1) in _BEING
+    is_whole = tokens[run[-1]].is_possessive or draft.word(start - 1) in BEING
     while not (is_person(each) or is_subject or is_whole) and following < len(tokens) and is_plain(draft, following):
         if draft.stems(following) & each.labels or starts_sentence(draft, following):
             break

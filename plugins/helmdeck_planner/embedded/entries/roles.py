@@ -29,7 +29,8 @@ _SQL: Final = re.compile(r"\bsql\b|\bselect\b.*\bquery\b", re.IGNORECASE)
 _CODES: Final = re.compile(r"\b(?:three-letter|3-letter|iso 4217|currency) code\b|\bcurrency\b", re.IGNORECASE)
 DATES: Final = re.compile(r"\bdates?\b|\byyyy-mm|iso.?8601", re.IGNORECASE)
 TWENTY_FOUR_HOURS: Final = re.compile(r"\b24[- ]hour|\bhh:mm\b|\b(?:0\d|1[3-9]|2[0-3]):[0-5]\d\b", re.IGNORECASE)
-_NAME_OF: Final = re.compile(r"(?:the )?name of\b", re.IGNORECASE)
+NAME_OF: Final = re.compile(r"(?:the )?name of\b", re.IGNORECASE)
+"""The start of the description of an input that takes a name."""
 _CLOCK: Final = re.compile(r"time|clock|\bIANA\b|\bUTC\b", re.IGNORECASE)
 _GEOGRAPHIC: Final = re.compile(
     r"(?:\b|_)(?:city|country|address|province|zip|weather|location)(?:\b|_)", re.IGNORECASE
@@ -122,7 +123,7 @@ def _role_of_words(entry: Entry, name_words: tuple[str, ...], text: str) -> Role
         return Role.NAME
     if Role.PLACE in known and _STORED.search(text):
         return Role.TEXT
-    if Role.QUERY in known and _NAME_OF.match(text):
+    if Role.QUERY in known and NAME_OF.match(text):
         return Role.NAME  # the topic of a queue
     for role in ROLE_WORDS:
         if role in known:
